@@ -19,6 +19,7 @@ from convoscope.analysis.words import (
     number_text,
     percent_text,
     reading_text,
+    set_aside_text,
     value_text,
 )
 from convoscope.harmless import one_line
@@ -209,7 +210,6 @@ def print_next(screen: Screen, answer: Answer, run: Run) -> None:
 MAX_PROBLEMS = 3
 _WORST = 3
 _MANY = 3
-_FIRST_EXAMPLES = 3
 
 
 def print_run(screen: Screen, run: Run, answer: Answer) -> None:
@@ -292,13 +292,8 @@ def print_groups(screen: Screen, summary: Summary) -> None:
 def print_reading(screen: Screen, report: ReadReport) -> None:
     """What reading did, in a few lines."""
     screen.line(reading_text(report))
-    lost = []
-    for code, tally in report.set_aside.items():
-        examples = "; ".join(one_line(example) for example in tally.examples[:_FIRST_EXAMPLES])
-        more = "; …" if tally.count > _FIRST_EXAMPLES else ""
-        lost.append(f"{code.replace('_', ' ')} {tally.count:,} ({examples}{more})")
-    if lost:
-        screen.line(f"set aside: {', '.join(lost)}")
+    if lost := set_aside_text(report):
+        screen.line(lost)
     for title, tallies in (("repaired", report.repaired), ("inferred", report.inferred)):
         if tallies:
             counts = ", ".join(f"{code.replace('_', ' ')} {tally.count:,}" for code, tally in tallies.items())
