@@ -101,7 +101,8 @@ def test_the_judges_have_a_screen(look: Look, judged: Run) -> None:
     expect(short).to_have_count(3)
     expect(short.locator(".good, .bad")).to_have_count(0)
     expect(view.page.get_by_role("region", name="Disagreements").last).to_contain_text("openai/small 1, openai/tiny 3")
-    expect(view.main).to_contain_text("convoscope judge label ")
+    # The page does not show where its maker keeps runs: the command says where it is called.
+    expect(view.main).to_contain_text("convoscope judge label run, in the folder that holds the run")
     view.page.get_by_role("link", name="call-11").first.click()
     expect(view.page.get_by_role("region", name="Judged")).to_be_visible()
 

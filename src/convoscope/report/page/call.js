@@ -6,7 +6,7 @@ const opened = { place: -1, call: null, from: 0 };
 async function callScreen(id, second) {
   const place = index.ids.indexOf(id);
   if (place < 0) {
-    return [node("h1", {}, "Not in this page"), node("p", {}, `The ${facts.noun} `, node("bdi", {}, id), " is not listed in this page. ", node("code", {}, `convoscope show ${facts.place} '${id.replaceAll("'", "'\\''")}'`), " prints it, if the run has it.")];
+    return [node("h1", {}, "Not in this page"), node("p", {}, `The ${facts.noun} `, node("bdi", {}, id), " is not listed in this page. ", node("code", {}, `convoscope show ${facts.place} '${id.replaceAll("'", "'\\''")}'`), facts.where || "", " prints it, if the run has it.")];
   }
   const call = full.has(place) ? await storyOf(place) : null;
   Object.assign(opened, { place, call, from: 0 });
@@ -23,7 +23,7 @@ async function callScreen(id, second) {
       call && call.meta ? node("p", { class: "dim", dir: "auto" }, call.meta, partnerOf(place)) : node("p", { class: "dim" }, partnerOf(place)),
       reasons.length ? node("ul", { class: "why-l" }, reasons.map(([text, seconds, clock]) => node("li", {}, clock ? node("a", { class: "mono", href: linkTo(place, seconds) }, clock) : null, bdi(text)))) : null)),
   ];
-  if (!call) return [...head, node("p", { class: "meta" }, `The words of this ${facts.noun} are not in this page. `, node("code", {}, `convoscope show ${facts.place} '${id.replaceAll("'", "'\\''")}'`), " prints it.")];
+  if (!call) return [...head, node("p", { class: "meta" }, `The words of this ${facts.noun} are not in this page. `, node("code", {}, `convoscope show ${facts.place} '${id.replaceAll("'", "'\\''")}'`), facts.where || "", " prints it.")];
   const turns = node("div", { id: "turns" });
   const article = node("article", { "aria-label": id }, ...head, lanesOf(call, place), node("div", { class: "conv" }, turns, scoresOf(call)));
   const wanted = second === undefined ? -1 : second.startsWith("event-") ? (call.lines || []).findIndex((line) => line.seq === Number(second.slice(6))) : lineAt(call, Number(second));
