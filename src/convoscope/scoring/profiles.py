@@ -285,12 +285,12 @@ class Planner:
         }
         waiting = [one for one in self._metrics if isinstance(one, Derived) and not applies[one.key]]
         while first := [one for one in waiting if not any(other.key in one.inputs for other in waiting)]:
-            for one in first:
-                inputs = (planned[name] for name in one.inputs if name in planned)
+            for figure in first:
+                inputs = (planned[name] for name in figure.inputs if name in planned)
                 absent = next((made.reason for made in inputs if not made.applies_to and made.reason), None)
                 if absent is not None:
                     lacks = msgspec.structs.replace(absent, code=input_reason(absent.code))
-                    planned[one.key] = msgspec.structs.replace(planned[one.key], missing=(lacks,))
+                    planned[figure.key] = msgspec.structs.replace(planned[figure.key], missing=(lacks,))
             waiting = [one for one in waiting if one not in first]
         return Plan(total, tuple(planned.values()))
 
