@@ -159,6 +159,8 @@ def wrong_in_the_table_of_parts(key: str) -> list[str]:
     names = (f"`{declared.name.removeprefix(whole)}`", f"`{declared.name}`")
     rows = [line for line in section_of(whole).splitlines() if any(name in line for name in names)]
     facts = f"| {declared.unit} | {declared.better} |"
+    if f"| `{key}` {facts} {declared.question} |" not in page_of(whole).read_text():
+        return [f"the page of {whole} has it by its whole name: `make docs` writes that table"]
     if not rows:
         return [f"the page of {whole} lists it"]
     return [] if facts in rows[0] else [f"its row states {facts}"]
@@ -190,6 +192,12 @@ class TestEverythingHasAPage:
 
     def test_parts_of_metrics(self) -> None:
         assert {key: wrong for key in PARTS if (wrong := wrong_in_the_table_of_parts(key))} == {}
+
+    def test_the_readme_names_every_command(self) -> None:
+        readme = (ROOT / "README.md").read_text()
+        pages = [page.stem for page in (DOCS / "commands").glob("*.md")]
+        assert pages
+        assert [name for name in pages if f"[{name}](docs/commands/{name}.md)" not in readme] == []
 
     def test_the_table_of_metrics_has_a_row_for_each_and_states_its_facts(self) -> None:
         rows = {row[0]: row[1:] for row in table("# Metrics") if row[0].startswith("[")}

@@ -31,6 +31,8 @@ PathLike: TypeAlias = str | os.PathLike[str]
 # A letter of a drive on Windows is no scheme.
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 _CREDENTIALS = re.compile(r"://[^/@]*@")
+_PACKAGES = {"s3": "", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs", "abfss": "adlfs"}
+"""What a store needs beside the extra `store`."""
 _BLOCK_BYTES = 1024 * 1024
 _SMALL_BYTES = 4 * 1024 * 1024
 """What is not larger is fetched whole."""
@@ -70,9 +72,10 @@ def as_path(path: PathLike) -> Path:
         opened: Any = _store_path(path)
         _ = opened.fs
     except ImportError as error:
-        name = getattr(error, "name", None) or ""
-        missing = "pip install 'convoscope[store]'" if name == "upath" else f"install its package for fsspec: {error}"
-        raise UsageError(f"{path} cannot be opened: {scheme_of(path)}:// needs more packages", hint=missing) from None
+        scheme = scheme_of(path)
+        known = f"pip install 'convoscope[store]' {_PACKAGES.get(scheme, '')}".rstrip()
+        missing = known if scheme in _PACKAGES else f"{known}, and its package for fsspec: {error}"
+        raise UsageError(f"{path} cannot be opened: {scheme}:// needs more packages", hint=missing) from None
     except ValueError as error:
         raise UsageError(f"{path} is no address of a store: {error}", hint="s3://bucket/folder") from None
     return cast("Path", opened)

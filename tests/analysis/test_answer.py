@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 
 import msgspec
 import pytest
 
 import convoscope
-from convoscope.analysis.answer import Answer, Outcomes, make_answer
+from convoscope.analysis.answer import Answer, Outcomes, make_answer, rank_texts
 from convoscope.analysis.answer.verdict import make_verdict
 from convoscope.conversation import Conversation, Outcome
+from convoscope.metrics import CONVERSATION, HIGHER, Observation, TenPoints, measured, metric
 from convoscope.report.run_terminal import print_answer
 from convoscope.report.screen import Screen
 from convoscope.runs.make import make_run
+from convoscope.runs.ranking import worst
 from convoscope.runs.run import Run
 from convoscope.statistics.differences import holm
 from support.chats import agent, call, chat, result, user
@@ -126,10 +129,49 @@ class TestVerdict:
 class TestFigures:
     def test_by_importance_and_never_by_the_alphabet(self, forty: tuple[Run, Answer]) -> None:
         run, answer = forty
-        importance = [run.summary.by_key[one.name.split(" ")[0]].importance for one in answer.figures]
-        assert importance == sorted(importance, reverse=True)
-        assert answer.figures[0].label == "chats that reach their goal"
+        for is_bad in (True, False):
+            chosen = [one for one in answer.figures if one.bad == is_bad]
+            importance = [run.summary.by_key[one.name.split(" ")[0]].importance for one in chosen]
+            assert importance == sorted(importance, reverse=True)
+        assert chosen[0].label == "chats that reach their goal"
         assert len(answer.figures) <= 8
+
+    def test_the_bad_ones_are_first(self, forty: tuple[Run, Answer]) -> None:
+        _, answer = forty
+        are_good = [not one.bad for one in answer.figures]
+        assert are_good == sorted(are_good)
+        assert set(are_good) == {True, False}
+
+    def test_what_is_asked_for_has_a_line_whatever_its_direction(self, tmp_path: Path) -> None:
+        """Three turns are neither good nor bad: `--metrics turns` prints them. No two empty lines follow each other."""
+        run, answer = answered(tmp_path, [stuck(0)], metrics="conversation.turns")
+        assert [(one.name, one.value, one.bad) for one in answer.figures] == [("conversation.turns", 3.0, False)]
+        printed = StringIO()
+        print_answer(Screen(printed), answer, run)
+        assert "  turns of the user  3  ·  n 1\n" in printed.getvalue()
+        assert "\n\n\n" not in printed.getvalue()
+
+    def test_a_bad_one_that_matters_little_takes_a_free_line(self, tmp_path: Path) -> None:
+        """2.5 of 5, from 1 up, is 3.75 of ten points, and 7 pass: it is the first line, and why the chat is rough."""
+
+        @metric(
+            "audio.rated",
+            version=1,
+            observes=CONVERSATION,
+            unit="of 5",
+            better=HIGHER,
+            ten=TenPoints(1.0, 5.0),
+            importance=2,
+        )
+        def rated(conversation: Conversation) -> Observation:
+            """How good is it?"""
+            return measured(conversation, 2.5)
+
+        talk = chat(user("Hi."), agent("Hello."), id="a")
+        run, answer = answered(tmp_path, [talk], metrics=[rated, "agent.repetition", "conversation.turns"])
+        assert [one.name for one in answer.figures if one.bad] == [answer.figures[0].name] == ["audio.rated"]
+        assert (answer.more_bad, answer.more_bad_figures) == ("", ())
+        assert rank_texts(run, worst(run)) == ["rated 2.50 of 5, below its mark of 3.80 of 5"]
 
     def test_few_bad_values_have_a_line(self, forty: tuple[Run, Answer]) -> None:
         _, answer = forty

@@ -249,7 +249,9 @@ class TestARankInOneLine:
 
     def test_says_where_there_is_no_reason(self, graded: Run) -> None:
         (first,) = worst(graded, 1)
-        assert rank_texts(graded, [first._replace(number=3, behind=0.0)]) == ["worse than no other in any metric"]
+        assert rank_texts(graded, [first._replace(number=3, behind=0.0)]) == [
+            "no mark is missed, and no metric of the order is worse than in others"
+        ]
         assert rank_texts(graded, [first._replace(number=3, behind=None)]) == [
             "no metric with a direction was measured"
         ]

@@ -13,7 +13,9 @@ import convoscope
 from browser.conftest import Look
 from browser.given import SPELLS
 from browser.test_hostile import unharmed
+from convoscope.analysis.labelling import choose_rows
 from convoscope.conversation import Outcome
+from convoscope.errors import UsageError
 from convoscope.metrics import example
 from convoscope.runs.run import Run
 from support.command_line import convoscope_here as command
@@ -99,7 +101,8 @@ def test_the_judges_have_a_screen(look: Look, judged: Run) -> None:
     expect(short).to_have_count(3)
     expect(short.locator(".good, .bad")).to_have_count(0)
     expect(view.page.get_by_role("region", name="Disagreements").last).to_contain_text("openai/small 1, openai/tiny 3")
-    expect(view.main).to_contain_text("convoscope judge label ")
+    # The page does not show where its maker keeps runs: the command says where it is called.
+    expect(view.main).to_contain_text("convoscope judge label run, in the folder that holds the run")
     view.page.get_by_role("link", name="call-11").first.click()
     expect(view.page.get_by_role("region", name="Judged")).to_be_visible()
 
@@ -145,3 +148,24 @@ def test_what_a_judge_writes_stays_text(look: Look, tmp_path: Path, monkeypatch:
         view.open(f"call-{number}")
         view.unfold()
         unharmed(view)
+
+
+def test_without_a_usable_answer_nothing_is_relied_on(
+    look: Look, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One call, two rubrics, no answer on the scale: nothing to rely on, and nothing that a label could calibrate."""
+    monkeypatch.setenv("CONVOSCOPE_CACHE", str(tmp_path / "cache"))
+    call = example("user: Hello?", "assistant: Until six.", id="call-0")
+    names = "judged.faithfulness,judged.conciseness"
+    with judge_server() as server:
+        server.answer = lambda prompt, schema: {"no": "verdict"}
+        run = convoscope.score([call], judge=server.openai, metrics=names, out=tmp_path / "r", workers=1)
+    view = look(run, "#/judges")
+    line = "2 judged figures, none has a value: 2 of 2 questions without a usable answer."
+    expect(view.main).to_contain_text(line)
+    assert view.page.get_by_role("region", name="Worth labelling").count() == 0
+    with pytest.raises(UsageError, match="has nothing to label"):
+        choose_rows(run)
+    view.open("call-0")
+    scores = view.page.get_by_role("complementary", name="Scores")
+    expect(scores).to_contain_text("No other score has a value")

@@ -114,3 +114,22 @@ def test_a_reader_of_another_screen_is_not_thrown_out(look: Look, tmp_path: Path
     assert view.page.evaluate("[location.hash, scrollY]") == ["#/metrics", 60]
     assert "new chats" not in view.page.inner_text("#age")
     assert_only_news_were_asked_for(view)
+
+
+def test_on_a_phone_no_word_is_broken(look: Look, tmp_path: Path) -> None:
+    """Each row is a line of short words, and below it what happened: no cell is narrower than its longest word."""
+    run, live = made(tmp_path, 3)
+    call = LiveCall(
+        1.79e9, "lost", "chat-2111-of-clover", "find_order failed twice, and the caller hung up", "clover", "10:36"
+    )
+    write_news(run.folder, replace(live, newest=live.written, answer="last hour: 1 of 1", calls=[call]))
+    write_page(run, live=live)
+    view = look(run, "#/live", width=390, height=844)
+    row = view.page.locator("#arrivals tr")
+    expect(row).to_have_count(1)
+    one_line = 1.6 * 14
+    short = [cell.bounding_box() for cell in row.locator("td").all() if len(cell.inner_text()) < 25]
+    assert len(short) == 5
+    assert all(box is not None and box["height"] < one_line for box in short)
+    assert view.beyond() == []
+    assert_only_news_were_asked_for(view)

@@ -13,6 +13,9 @@ import convoscope
 from browser.conftest import Look
 from browser.looking import View
 from convoscope.analysis.answer import make_answer
+from convoscope.conversation import Conversation
+from convoscope.metrics import CONVERSATION, HIGHER, Observation, TenPoints, measured, metric
+from convoscope.metrics.registry import Declared
 from convoscope.report.page import write_page
 from convoscope.runs.run import Run
 from support.chats import agent, chat, user
@@ -281,3 +284,25 @@ def test_without_script_it_says_the_verdict_and_what_to_do(look: Look, viewings:
     told = view.page.locator("noscript").evaluate("one => one.textContent")
     assert "36" in told or "56" in told
     assert "convoscope runs show" in told
+
+
+def test_bad_figures_without_a_card_are_links_to_their_values(look: Look, tmp_path: Path) -> None:
+    """Nine scores are 2 of 5, below their mark of 3.8: eight have a card, the ninth is named with its value."""
+
+    def rated(name: str) -> Declared:
+        @metric(f"own.{name}", version=1, observes=CONVERSATION, unit="of 5", better=HIGHER, ten=TenPoints(1.0, 5.0))
+        def score(conversation: Conversation) -> Observation:
+            """How good is it?"""
+            return measured(conversation, 2.0)
+
+        return score
+
+    talks = [chat(user("Open?"), agent("Yes, until six."), id=id) for id in "ab"]
+    run = convoscope.score(talks, metrics=[rated(name) for name in "abcdefghi"], out=tmp_path / "run", workers=1)
+    view = look(run)
+    assert view.page.locator(".cards .kf").count() == 8
+    line = view.page.locator("p.bad", has_text="1 more bad figure: ")
+    (hidden,) = make_answer(run).more_bad_figures
+    link = line.get_by_role("link", name=f"{hidden.label} 2.00 of 5")
+    link.click()
+    assert view.page.url.endswith(f"#/metrics/{hidden.name}")

@@ -249,6 +249,10 @@ class TestWhatIsShown:
         view = opened(look, calls, "apart")
         expect(view.page.locator("figcaption").first).to_contain_text("when it began is not in the log")
         # The lost barge-in is on the caller's waveform, and what the times of the log show is no chip.
+        # The lanes have the names that the transcript has.
+        shown = view.page.locator("figure, .lanes").first
+        expect(shown).to_contain_text("Agent")
+        expect(shown).not_to_contain_text("agent")
         caller = view.page.locator(".lane.wv").nth(1)
         expect(caller.locator(".mark.barge_in_lost")).to_have_count(1)
         expect(view.page.locator(".counts")).not_to_contain_text("silence")

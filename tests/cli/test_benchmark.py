@@ -166,6 +166,8 @@ def test_summaries_are_unmeasured(staged: Path) -> None:
     result = scored(staged, "--mode", "summary")
     assert {one["value"] for one in result["metrics"].values()} == {None}
     assert {one["reason"] for one in result["metrics"].values()} == {"no_judge"}
+    said = run(staged, "run", "--dataset", "calls", "--mode", "summary").out
+    assert said.endswith("next  --judge openai:MODEL names who rates the summaries\n")
 
 
 def test_precision_and_recall_by_severity(staged: Path) -> None:

@@ -300,7 +300,7 @@ class TestSql:
         assert "the query failed" in ended.err
 
 
-def on_a_terminal(folder: Path, *arguments: str, **environment: str) -> str:
+def on_a_terminal(folder: Path, *arguments: str, ends: int = 0, **environment: str) -> str:
     """What the command writes when a person sits before it."""
     ours, theirs = pty.openpty()
     with ThreadPoolExecutor(1) as reader:
@@ -308,7 +308,7 @@ def on_a_terminal(folder: Path, *arguments: str, **environment: str) -> str:
         with open(theirs, "r+b", buffering=0) as terminal:
             code = run(arguments, cwd=folder, streams=(terminal,) * 3, TERM="xterm-256color", **environment)
     os.close(ours)
-    assert code == 0
+    assert code == ends
     return seen.result().decode()
 
 
@@ -322,6 +322,23 @@ def _all_of(terminal: int) -> bytes:
 
 
 class TestOnATerminal:
+    @pytest.mark.parametrize(
+        ("arguments", "ends"),
+        [
+            (("metrics", "audio.mos"), 0),
+            (("inspect", "chats.jsonl", "--full"), 0),
+            (("score", "chats.jsonl", "--full", "--out", "runs/full"), 0),
+            (("score", "chats.jsonl", "--judge", "gpt-4o"), 2),
+        ],
+    )
+    def test_no_line_is_wider(self, scored: Path, arguments: tuple[str, ...], ends: int) -> None:
+        """Of 80 columns, but for commands to copy; a pipe gets an error in one line."""
+        seen = on_a_terminal(scored, *arguments, ends=ends, COLUMNS="80")
+        lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen).replace("\r\n", "\n").split("\n")
+        shown = [line.rpartition("\r")[2] for line in lines]
+        assert any(len(line) > 60 for line in shown)
+        assert [line for line in shown if len(line) > 80 and "convoscope " not in line] == []
+
     def test_tables_are_ruled_and_coloured(self, scored: Path) -> None:
         seen = on_a_terminal(scored, "runs", "show", "runs/mine", "--full", COLUMNS="200")
         assert "─" in seen

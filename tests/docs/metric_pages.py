@@ -37,7 +37,23 @@ def metrics_of(page: Path) -> list[str]:
     return [key for key in keys if page_of(key) == page and not parent_metric(key, keys)]
 
 
-def head(declared: Declared) -> str:
+def parts_of(page: Path) -> list[Declared]:
+    """The parts of the metrics of a page: they have no definition of their own."""
+    declared = registry.installed().declared
+    keys = sorted(declared)
+    parents = {key: parent_metric(key, keys) for key in keys}
+    return [declared[key] for key, parent in parents.items() if parent and page_of(parent) == page]
+
+
+def parts_table(parts: Sequence[Declared]) -> list[str]:
+    """What each part asks."""
+    if not parts:
+        return []
+    rows = [f"| {' | '.join((f'`{one.key}`', one.unit, one.better, one.question))} |" for one in parts]
+    return ["", "| part | unit | better | question |", "|---|---|---|---|", *rows]
+
+
+def head(declared: Declared, parts: Sequence[Declared]) -> str:
     """Everything above the definition, on a metric's own page."""
     facts = [str(declared.version), declared.unit, declared.better, *computation(declared)]
     lines = [
@@ -55,10 +71,10 @@ def head(declared: Declared) -> str:
         lines += ["", *(f"{needed(need)}." for need in declared.needs)]
         if kinds := judged_nonsense(declared.key):
             lines += [f"{NOTICED} {listed(kinds)}."]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *parts_table(parts)]) + "\n"
 
 
-def family_head(family: str, members: Sequence[Declared]) -> str:
+def family_head(family: str, members: Sequence[Declared], parts: Sequence[Declared]) -> str:
     """Everything above the definitions, on the page of a family."""
     alike: dict[str, list[str]] = {}
     for declared in members:
@@ -71,7 +87,7 @@ def family_head(family: str, members: Sequence[Declared]) -> str:
         "|---|---|---|---|---|---|---|",
         *(f"| {', '.join(names)} | {facts} |" for facts, names in alike.items()),
     ]
-    return "\n".join([*lines, *shared_needs(members)]) + "\n"
+    return "\n".join([*lines, *shared_needs(members), *parts_table(parts)]) + "\n"
 
 
 def computation(declared: Declared) -> list[str]:
@@ -113,12 +129,13 @@ def head_of(page: Path) -> str:
     """The head that a page of metrics begins with."""
     declared = registry.installed().declared
     members = [declared[key] for key in metrics_of(page)]
-    return head(declared[page.stem]) if page.stem in declared else family_head(page.stem, members)
+    parts = parts_of(page)
+    return head(declared[page.stem], parts) if page.stem in declared else family_head(page.stem, members, parts)
 
 
 def write_heads() -> None:
     """Write the heads of all pages."""
-    for page in {page_of(key) for key in registry.installed().declared}:
+    for page in sorted({page_of(key) for key in registry.installed().declared}):
         if page.exists():
             _, first, written = page.read_text().partition(SECTION)
             page.write_text(head_of(page) + first + written)

@@ -11,7 +11,19 @@ import pytest
 import convoscope
 from convoscope.analysis.answer import rank_reasons
 from convoscope.conversation import AudioFile, Clock, Conversation, Time, Track, Utterance, to_json
-from convoscope.metrics import CONVERSATION, HIGHER, LOWER, Observation, TenPoints, measured, metric, unmeasured
+from convoscope.metrics import (
+    CONVERSATION,
+    HIGHER,
+    LOWER,
+    SHARE,
+    Observation,
+    TenPoints,
+    measured,
+    metric,
+    ratio,
+    unmeasured,
+)
+from convoscope.metrics.declaration import SUM_OVER_SUM
 from convoscope.report.page.call import CallMaker, CallRank
 from convoscope.report.page.marks import mark_chips, marks_of
 from convoscope.report.page.sound import CallSound, SoundMaker, link
@@ -513,6 +525,28 @@ def test_a_score_below_its_pass_mark_is_not_fine(tmp_path: Path) -> None:
     rank = CallRank("unknown", rank_reasons(run, [0], [])[0], ())
     shown = CallMaker(run.summary, "chat").call(next(iter(records(run, [0]))), rank)
     assert [(line.label, line.note) for line in shown.bad] == [("Rated", "misses its pass mark")]
+
+
+def test_a_share_that_counts_is_no_yes_or_no(tmp_path: Path) -> None:
+    """None of four seconds is 0.0 %, not `no`; whether a conversation reached its goal is `yes` or `no`."""
+
+    @metric("audio.both_speak", version=1, observes=CONVERSATION, unit=SHARE, better=LOWER, reduce=SUM_OVER_SUM)
+    def both_speak(conversation: Conversation) -> Observation:
+        """In what share of the speech do both speak?"""
+        return ratio(conversation, 0, 4)
+
+    @metric("audio.has_hum", version=1, observes=CONVERSATION, unit=SHARE, better=LOWER)
+    def has_hum(conversation: Conversation) -> Observation:
+        """Is there a hum?"""
+        return measured(conversation, 0)
+
+    log = tmp_path / "calls.jsonl"
+    log.write_bytes(to_json(chat(user("a", 1), agent("b", 2), id="c")) + b"\n")
+    run = convoscope.score(log, metrics=[both_speak, has_hum], out=tmp_path / "run", workers=1)
+    rank = CallRank("unknown", rank_reasons(run, [0], [])[0], ())
+    shown = CallMaker(run.summary, "chat").call(next(iter(records(run, [0]))), rank)
+    assert shown.fine == ()  # neither has a mark
+    assert {line.label: line.value for line in shown.other} == {"Both speak": "0.0 %", "Has hum": "no"}
 
 
 def test_a_run_without_audio_opens_no_recording(tmp_path: Path) -> None:

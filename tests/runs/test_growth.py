@@ -178,7 +178,7 @@ class TestWhatIsRefused:
         logs.append("chats.jsonl", chat(1))
         logs.scored()
         logs.append("chats.jsonl", chat(2))
-        with pytest.raises(RunError, match="holds another run: settings, input changed; other settings: turn_rule"):
+        with pytest.raises(RunError, match="holds another run: turn_rule, input changed"):
             logs.scored(turns="eva")
 
     def test_conversations_that_are_no_longer_in_the_logs_do_not_leave_unasked(self, logs: Logs) -> None:

@@ -59,7 +59,9 @@ def choose_rows(
     wanted = [rubric_among(known, name) for name in names] or [one for one in known.values() if not one.is_heard]
     judged = {rubric.name: by_subject for rubric in wanted if (by_subject := _by_subject(run, rubric))}
     if not judged:
-        hint = "no judge was asked about it; leave out --rubric" if names else "score the logs with --judge"
+        hint = (
+            "no judge answered about it; leave out --rubric" if names else "score the logs with a --judge that answers"
+        )
         raise UsageError(f"{run.folder} has nothing to label", hint=hint)
     rows: list[SheetRow] = []
     for index, (name, by_subject) in enumerate(judged.items()):
@@ -79,14 +81,18 @@ Scores = Mapping[str, Observation]
 
 
 def _by_subject(run: Run, rubric: Rubric) -> dict[Key, dict[str, Observation]]:
-    """All that judges were asked about, whether or not they answered."""
+    """All that judges answered about; what none of them gave a usable answer to calibrates nothing."""
     by_subject: dict[Key, dict[str, Observation]] = {}
     for judge, scores in scores_by_judge(run, rubric).items():
         for key, observation in scores.items():
             is_subject = _can_be_rated(rubric, key[1]) and observation.status != "not_applicable"
             if is_subject and not judge.startswith(_PANEL):
                 by_subject.setdefault(key, {})[judge] = observation
-    return by_subject
+    return {
+        key: scores
+        for key, scores in by_subject.items()
+        if any(rating_of(rubric, one) is not None or repeats_of(rubric, one) for one in scores.values())
+    }
 
 
 def _can_be_rated(rubric: Rubric, subject: str) -> bool:

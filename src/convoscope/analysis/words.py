@@ -225,8 +225,18 @@ def reading_text(report: ReadReport) -> str:
     if unread:
         text += f"; {counted(len(unread), 'file')} gave none: {first_of(unread, MAX_UNREAD)}"
     if report.records_seen > report.records_used:
-        text += f"; {report.records_seen - report.records_used:,} of {report.records_seen:,} records were not used"
+        unused = report.records_seen - report.records_used
+        text += f"; {unused:,} of {report.records_seen:,} records {'was' if unused == 1 else 'were'} not used"
     return "; ".join([text, *_same_texts(report)])
+
+
+def set_aside_text(report: ReadReport, examples: int = 3) -> str:
+    """`set aside: not an object 1 (a.jsonl:1 raw_complete_audio)`: what cannot be used; "" for nothing."""
+    parts = []
+    for code, tally in report.set_aside.items():
+        shown = "; ".join(one_line(example) for example in tally.examples[:examples])
+        parts.append(f"{reason_text(code)} {tally.count:,} ({shown}{'; …' if tally.count > examples else ''})")
+    return f"set aside: {', '.join(parts)}" if parts else ""
 
 
 _SAME_TEXTS = {

@@ -87,7 +87,7 @@ def run(
 ) -> None:
     """Score predictions of a track on a data set."""
     from convoscope.analysis.benchmark.gate import check_targets
-    from convoscope.analysis.benchmark.result import BenchmarkRequest, write_result
+    from convoscope.analysis.benchmark.result import SUMMARY, BenchmarkRequest, write_result
     from convoscope.analysis.benchmark.run import run_benchmark, unused_variables
     from convoscope.cli.judge import only_judge
     from convoscope.errors import UsageError
@@ -124,6 +124,8 @@ def run(
         print_result(screen, result)
         screen.line()
         print_benchmark_gate(screen, checked)
+        if request.mode == SUMMARY and rater is None:
+            screen.line("next  --judge openai:MODEL names who rates the summaries")
     if gate:
         exit_with(checked.outcome)
 

@@ -186,27 +186,28 @@ def print_short_plan(screen: Screen, plan: Plan, *, is_bare: bool = False) -> No
     from convoscope.metrics.registry import whole_metrics
     from convoscope.report.table import number_column, print_table, text_table
 
-    wholes = _wholes(plan)
-    ready = whole_metrics(metric.metric for metric in wholes if metric.applies_to)
+    wholes = plan.whole_metrics
+    ready = whole_metrics(metric.metric for metric in _wholes(plan) if metric.applies_to)
     families = Counter(name.partition(".")[0] for name in ready)
     screen.line()
     listed = ", ".join(f"{family} {count}" for family, count in families.most_common())
-    total = len(whole_metrics(metric.metric for metric in wholes))
-    screen.line(f"{len(ready)} of {total} metrics can be measured: {listed or 'none'}")
-    # A variant has the reason of its metric.
-    locked = {
-        metric.metric.partition("@")[0]: metric.missing[0]
-        for metric in wholes
-        if metric.missing and metric.metric.partition("@")[0] not in ready
-    }
-    reasons = Counter(
-        ("no_log", _LOG_NEEDED) if is_bare and not name.startswith(_OF_SOUND) else (gap.code, gap.unlock)
-        for name, gap in locked.items()
-    )
-    if reasons:
+    screen.line(f"{len(ready)} of {len(wholes)} metrics can be measured: {listed or 'none'}")
+    # One reason may have several unlocks: the commonest is named.
+    unlocks: dict[str, Counter[str]] = {}
+    for name, gap in wholes.items():
+        if gap is not None:
+            needs_log = is_bare and not name.startswith(_OF_SOUND)
+            code, unlock = ("no_log", _LOG_NEEDED) if needs_log else (reason_text(gap.code), gap.unlock)
+            unlocks.setdefault(code, Counter())[unlock] += 1
+    if unlocks:
+        commonest = sorted(unlocks.items(), key=lambda one: -one[1].total())[:_MAX_REASONS]
         rows = [
-            (f"{count}", reason_text(code), textwrap.shorten(unlock, 40, placeholder=" …"))
-            for (code, unlock), count in reasons.most_common(_MAX_REASONS)
+            (
+                f"{of.total()}",
+                reason_text(code),
+                textwrap.shorten(of.most_common(1)[0][0], 40, placeholder=" …"),
+            )
+            for code, of in commonest
         ]
         screen.line()
         print_table(screen, text_table((number_column("not measured"), "reason", "how to enable"), rows))

@@ -10,6 +10,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import signal
 import sys
 from collections.abc import Iterable
@@ -204,5 +205,10 @@ def _fail(message: str, code: int) -> None:
     first, *others = clean(message).splitlines()
     # What an error quotes may hold line breaks: only our own words begin a line.
     lines = [first, *(line if re.match(r"  \S", line) else f"  {line}".rstrip() for line in others)]
+    if sys.stderr.isatty():
+        from convoscope.report.screen import fitted
+
+        width = shutil.get_terminal_size().columns
+        lines = [part for line in lines for part in fitted(line, width)]
     sys.stderr.write("\n".join(lines) + "\n")
     sys.exit(code)

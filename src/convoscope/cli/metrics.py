@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from inspect import getdoc
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,7 +28,7 @@ def metrics(
     from convoscope.metrics.declaration import Metric
     from convoscope.metrics.registry import parent_metric, registered
     from convoscope.report.screen import Screen
-    from convoscope.report.table import print_table, text_table
+    from convoscope.report.table import print_table, print_words, text_table
     from convoscope.runs.summary import describe
 
     registry = registered(metrics_from or ())
@@ -52,8 +52,8 @@ def metrics(
         (metric,) = chosen
         screen.line(f"{metric.key}, version {metric.version}", "bold")
         screen.line()
-        for line in metric.description.splitlines():
-            screen.line(line)
+        for paragraph in _paragraphs(metric.description) if screen.is_terminal else metric.description.splitlines():
+            print_words(screen, paragraph)
         screen.line()
         fields = [("unit", metric.unit), ("better", metric.better)]
         fields += [("component", metric.component)] if metric.component else []
@@ -88,6 +88,16 @@ def _noticed(metric: Declared) -> str:
     if not kinds:
         return "no nonsense: `convoscope judge check` has none for its judge, and `audit` asks no judge"
     return f"with a judge that passes `convoscope judge check`: {_nonsense(kinds)}; `audit` asks no judge"
+
+
+def _paragraphs(description: str) -> Iterator[str]:
+    """A description without the line breaks of its source; lists and code keep theirs."""
+    for number, block in enumerate(description.split("\n\n")):
+        if number:
+            yield ""
+        lines = block.splitlines()
+        is_text = not any(line.startswith((" ", "-", "|", ">>>", "*")) for line in lines)
+        yield from [" ".join(lines)] if is_text else lines
 
 
 def _nonsense(kinds: Sequence[str]) -> str:

@@ -345,9 +345,9 @@ def _repair(prompt: str, answer: str, unusable: UnusableAnswer) -> str:
     )
 
 
-def checked_name(text: str) -> JudgeName:
-    """The name of a judge that can be asked: its key is there."""
-    name = judge_name(text)
+def checked_name(text: str, *, is_asked: bool = True) -> JudgeName:
+    """The name of a judge that can be asked: its key is there, if it will be asked."""
+    name = judge_name(text)._replace(is_asked=is_asked)
     name.key()
     if name.url.startswith("http://") and not name.is_local:
         raise UsageError(f"{name} would send conversations unencrypted", hint="use https:// for another machine")

@@ -39,17 +39,24 @@ class _Named:
 
 
 def named_judges(
-    judges: Sequence[JudgeLike], settings: JudgeSettings, second_look: JudgeLike | None = None
+    judges: Sequence[JudgeLike],
+    settings: JudgeSettings,
+    second_look: JudgeLike | None = None,
+    *,
+    are_asked: bool = True,
 ) -> NamedJudges:
-    """A resource for each judge: a name, a function of a prompt and a schema, or a `Judge` object."""
+    """A resource for each judge: a name, a function of a prompt and a schema, or a `Judge` object.
+
+    Judges that are not asked need no key.
+    """
     if settings.max_questions is not None or settings.max_dollars is not None:
         # All processes of the run count in one file.
         folder = OwnFolder()
         atexit.register(folder.remove)
         settings = msgspec.structs.replace(settings, ledger=f"{folder.path}/spent.sqlite")
     asked = [*judges, *([] if second_look is None else [second_look])]
-    resources = [_resource(judge, settings) for judge in asked]
-    names = [checked_name(judge) for judge in asked if isinstance(judge, str)]
+    resources = [_resource(judge, settings, is_asked=are_asked) for judge in asked]
+    names = [checked_name(judge, is_asked=are_asked) for judge in asked if isinstance(judge, str)]
     check_budget(settings.max_dollars, [name.priced_as for name in names])
     return NamedJudges(tuple(resources[: len(judges)]), None if second_look is None else resources[-1])
 
@@ -61,9 +68,9 @@ def ledger_of(resources: Iterable[Resource]) -> str:
     return next((one.ledger for one in settings if one.ledger), "")
 
 
-def _resource(judge: JudgeLike, settings: JudgeSettings) -> Resource:
+def _resource(judge: JudgeLike, settings: JudgeSettings, *, is_asked: bool) -> Resource:
     if isinstance(judge, str):
-        return Resource((JUDGE,), _Named(checked_name(judge), settings))
+        return Resource((JUDGE,), _Named(checked_name(judge, is_asked=is_asked), settings))
     if hasattr(judge, "ask") and not isinstance(judge, type):
         if fault := misfit(judge, JUDGE):
             raise UsageError(

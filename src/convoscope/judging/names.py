@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
 import os
 import re
@@ -12,6 +13,8 @@ from convoscope.errors import UsageError
 
 KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 """The environment variable that holds the key of each provider."""
+_MODELS = {"gpt-": "openai", "o1": "openai", "o3": "openai", "o4": "openai", "claude-": "anthropic"}
+"""How the names of models begin that are known by their provider."""
 ADDRESSES = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 ADDRESS_VARIABLES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
 
@@ -23,6 +26,8 @@ class JudgeName(NamedTuple):
     model: str
     address: str = ""
     """Empty for the provider's own."""
+    is_asked: bool = True
+    """In a dry run it is not: nothing is sent, so no key is needed."""
 
     def __str__(self) -> str:
         # A password in an address is for its server only.
@@ -66,7 +71,7 @@ class JudgeName(NamedTuple):
     def key(self) -> str:
         """The key of the provider. A judge at an address of its own may need none."""
         key = os.environ.get(KEYS[self.provider], "").strip()
-        if not key and self.has_own_address:
+        if not self.is_asked or (not key and self.has_own_address):
             return "none"
         if not key:
             raise UsageError(
@@ -80,9 +85,12 @@ def judge_name(text: str) -> JudgeName:
     """Read the name of a judge: the provider ends at the first colon, an address begins at the last `@http`."""
     provider, colon, rest = text.strip().partition(":")
     if not colon or provider not in KEYS:
+        what = f"unknown provider {provider!r}" if colon else "no provider is named"
+        meant = suggested_name(text)
+        instead = f"did you mean {meant}? " if meant else ""
         raise UsageError(
-            f"--judge {text}: unknown provider {provider!r}",
-            hint=f"write PROVIDER:MODEL or PROVIDER:MODEL@http://HOST:PORT; providers: {', '.join(KEYS)}",
+            f"--judge {text}: {what}",
+            hint=f"{instead}write PROVIDER:MODEL or PROVIDER:MODEL@http://HOST:PORT; providers: {', '.join(KEYS)}",
         )
     index = max(rest.rfind("@http://"), rest.rfind("@https://"))
     model, address = (rest, "") if index < 0 else (rest[:index], rest[index + 1 :])
@@ -94,6 +102,20 @@ def judge_name(text: str) -> JudgeName:
             f"--judge {provider}:{model}: its address is not one", hint="for example http://localhost:8080/v1"
         )
     return name
+
+
+def suggested_name(text: str) -> str:
+    """The judge that a name with a missing or misspelt provider may mean; empty where it is not clear.
+
+    >>> suggested_name("gpt-4o"), suggested_name("opnai:x"), suggested_name("claude-x"), suggested_name("mistral")
+    ('openai:gpt-4o', 'openai:x', 'anthropic:claude-x', '')
+    """
+    provider, colon, rest = text.strip().partition(":")
+    if colon:
+        close = difflib.get_close_matches(provider.casefold(), KEYS, n=1)
+        return f"{close[0]}:{rest}" if close and rest else ""
+    named = next((of for start, of in _MODELS.items() if provider.startswith(start)), "")
+    return f"{named}:{provider}" if named else ""
 
 
 def language_model(text: str) -> str:

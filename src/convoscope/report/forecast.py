@@ -23,9 +23,9 @@ from convoscope.scoring.session import Session
 from convoscope.scoring.settings import ScoreSettings, joint_metrics
 
 
-def make_forecast(paths: Sequence[Path], settings: ScoreSettings) -> Forecast:
-    """What scoring these logs with these settings will ask. Nothing is sent."""
-    named = settings.named_judges
+def make_forecast(paths: Sequence[Path], settings: ScoreSettings, *, dry_run: bool = False) -> Forecast:
+    """What scoring these logs with these settings will ask. Nothing is sent; a dry run needs no key."""
+    named = settings.named_judges(are_asked=not dry_run)
     judges = () if named is None else named.resources
     chosen = choose(
         settings.metrics,
@@ -62,7 +62,7 @@ def print_forecast(
     paths: Sequence[Path], settings: ScoreSettings, *, dry_run: bool, json: bool, settings_file: str = ""
 ) -> None:
     """Say what will be sent where, how many questions, about what it costs; whole where that is all."""
-    expected = make_forecast(paths, settings)
+    expected = make_forecast(paths, settings, dry_run=dry_run)
     if json:
         if dry_run:
             Screen().json({**expected.json(), "price_list": price_list()[0]})

@@ -19,6 +19,7 @@ from convoscope.analysis.words import (
     number_text,
     percent_text,
     reading_text,
+    set_aside_text,
     value_text,
 )
 from convoscope.harmless import one_line
@@ -141,7 +142,9 @@ def target_words(figure: KeyFigure) -> str:
 def _print_causes(screen: Screen, answer: Answer) -> None:
     shown = answer.causes[:CAUSES]
     rest = [*answer.causes[CAUSES:], *answer.remaining]
-    screen.line()
+    rough = [] if shown or rest else [one for one in answer.worst[:CAUSES] if one.reasons]
+    if shown or rest or rough:
+        screen.line()
     width = max((len(f"{one.lost:,}") for one in (*shown, *rest)), default=0)
     for cause in shown:
         _print_cause(screen, cause, width)
@@ -152,11 +155,9 @@ def _print_causes(screen: Screen, answer: Answer) -> None:
         first = next((one for one in rest if one.opinion is not None), None)
         if first is not None and not any(one.opinion for one in shown):
             _print_opinion(screen, first, width, names_example=True)
-    if not answer.causes and not answer.remaining:
-        for worst in answer.worst[:CAUSES]:
-            if worst.reasons:
-                kind = "trial" if worst.reasons[0].endswith(MADE_OTHER_CHANGES) else "rough"
-                _with_id(screen, f"{kind}  {worst.reasons[0]}", worst.conversation)
+    for worst in rough:
+        kind = "trial" if worst.reasons[0].endswith(MADE_OTHER_CHANGES) else "rough"
+        _with_id(screen, f"{kind}  {worst.reasons[0]}", worst.conversation)
 
 
 def _print_groups(screen: Screen, answer: Answer) -> None:
@@ -209,7 +210,6 @@ def print_next(screen: Screen, answer: Answer, run: Run) -> None:
 MAX_PROBLEMS = 3
 _WORST = 3
 _MANY = 3
-_FIRST_EXAMPLES = 3
 
 
 def print_run(screen: Screen, run: Run, answer: Answer) -> None:
@@ -292,13 +292,8 @@ def print_groups(screen: Screen, summary: Summary) -> None:
 def print_reading(screen: Screen, report: ReadReport) -> None:
     """What reading did, in a few lines."""
     screen.line(reading_text(report))
-    lost = []
-    for code, tally in report.set_aside.items():
-        examples = "; ".join(one_line(example) for example in tally.examples[:_FIRST_EXAMPLES])
-        more = "; …" if tally.count > _FIRST_EXAMPLES else ""
-        lost.append(f"{code.replace('_', ' ')} {tally.count:,} ({examples}{more})")
-    if lost:
-        screen.line(f"set aside: {', '.join(lost)}")
+    if lost := set_aside_text(report):
+        screen.line(lost)
     for title, tallies in (("repaired", report.repaired), ("inferred", report.inferred)):
         if tallies:
             counts = ", ".join(f"{code.replace('_', ' ')} {tally.count:,}" for code, tally in tallies.items())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import sys
 import textwrap
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 """Columns of what is printed for a person, whatever the window."""
+_SHORT = 20
+"""Such a line fits on every terminal."""
+_COMMAND = re.compile(r"^page  |(?:^|\s)(?:convoscope|pip install|export) \S")
 
 
 class Screen:
@@ -34,12 +38,17 @@ class Screen:
         self._is_closed = False
 
     def line(self, text: str = "", style: str = "") -> None:
-        """One line; styles are for terminals only."""
+        """One line, which goes on below where a terminal is narrower; styles are for terminals only."""
+        text = one_line(text, None)
+        for part in fitted(text, self.width) if self.is_terminal and len(text) > _SHORT else [text]:
+            self._one_line(part, style)
+
+    def _one_line(self, text: str, style: str) -> None:
         self.lines += 1
         if self.is_terminal and style and not os.environ.get("NO_COLOR"):
-            self.console.print(_line(text), style=style, markup=False, highlight=False, soft_wrap=True)
+            self.console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
         else:
-            self._write(_line(text) + "\n")
+            self._write(text + "\n")
 
     def wrapped(self, text: str, style: str = "", indent: str = "  ") -> None:
         """A text in lines of 80 columns."""
@@ -157,8 +166,13 @@ def counting_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
         yield lambda done, of: bar.update(task, completed=done, total=of)
 
 
-def _line(text: str) -> str:
-    return one_line(text, None)
+def fitted(text: str, width: int) -> list[str]:
+    """A line as lines that fit. A command stays whole: a copy of it would have a line break."""
+    if len(text) <= width or _COMMAND.search(text):
+        return [text]
+    indent = " " * (len(text) - len(text.lstrip()) + 2)
+    lines = textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return lines or [text]
 
 
 def wrapped_lines(text: str, indent: str = "  ") -> list[str]:

@@ -76,6 +76,7 @@ from convoscope.storage import as_path, is_remote
 
 DEFAULT_FOLDER = Path("runs")
 MAX_NAMED = 5
+_MOST_NAMED = 3
 _APART = ("flows", "targets")
 """Settings that may change. Other flow definitions score everything again; targets change no score."""
 _GROWING = {"input", "not read", "recordings", *_APART}
@@ -113,7 +114,7 @@ def run_with(source: Any, settings: ScoreSettings, complete: Callable[[Run], Non
         _check_out(as_path(settings.out))
     engine = engine_for(settings.engine, settings.workers)
     _ = settings.reading  # what cannot be meant is refused before anything is done
-    named = settings.named_judges
+    named = settings.named_judges()
     judges = () if named is None else named.resources
     chosen = choose(
         settings.metrics,
@@ -327,8 +328,10 @@ class _RunBuilder:
             if {"version", "sources"} & {*changed}:
                 hint = "its logs must be scored again, by this version and with another --out; keep the run until then"
                 hint += ": what is gone from the logs is in it alone" if run.receipt.kept else ""
-            which = f"; other settings: {', '.join(others)}" if "settings" in changed else ""
-            raise RunError(f"{out} holds another run: {', '.join(changed)} changed{which}", hint=hint)
+            # Each is named once, the settings by their own names.
+            named = dict.fromkeys(name for one in changed for name in (others if one == "settings" else [one]))
+            which = _other_metrics(before["metrics"], self.config["metrics"])
+            raise RunError(f"{out} holds another run: {', '.join(named)} changed{which}", hint=hint)
         self._refuse_problems(run.read_report)
         tidy(out)
         # People may have labelled since.
@@ -603,6 +606,19 @@ class _RunBuilder:
             "\n  ".join([title, *(one_line(each, None) for each in problems[:MAX_PROBLEMS])]),
             hint="without --strict, everything else is scored",
         )
+
+
+def _other_metrics(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """`; it has agent.repetition, and not conversation.turns`: what a run was asked for, and what it is asked for."""
+
+    def listed(names: Sequence[str]) -> str:
+        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+        return ", ".join(names[:_MOST_NAMED]) + more
+
+    besides, lacks = [name for name in before if name not in now], [name for name in now if name not in before]
+    if not besides:
+        return f"; it does not have {listed(lacks)}" if lacks else ""
+    return f"; it also has {listed(besides)}" + (f", and not {listed(lacks)}" if lacks else "")
 
 
 def _hash_of_others(config: Mapping[str, Any]) -> str:

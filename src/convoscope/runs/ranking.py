@@ -8,18 +8,19 @@ again, roughness: of the conversations that were measured in a metric of `ROUGHN
 squares of these shares are averaged within a family of metrics and then over families, so that one thing very wrong
 weighs more than several a little wrong, and several waits do not outvote one wrong answer. A value that passes makes
 nothing rough, nor does what was not measured. Metrics that a user adds count where they have a target, or where a run
-has no metric of `ROUGHNESS`. Metrics that say the same count once: parts and variants are left to the metric
-itself, a derived figure to what it is made of; where there are only variants, the worst of them counts. What a judge
-says that is not calibrated is neither good nor bad: it decides nothing here, unless judges are trusted. Only where a
-run has nothing else, conversations are put in the order of such ratings, and no rating is a failure. Where the
-integration broke, a conversation says nothing about the agent: it comes last, and `Ranking.errors` lists it.
+has no metric of `ROUGHNESS`. A missed mark of another metric is a reason that is named, but moves nothing. Metrics
+that say the same count once: parts and variants are left to the metric itself, a derived figure to what it is made of;
+where there are only variants, the worst of them counts. What a judge says that is not calibrated is neither good nor
+bad: it decides nothing here, unless judges are trusted. Only where a run has nothing else, conversations are put in the
+order of such ratings, and no rating is a failure. Where the integration broke, a conversation says nothing about the
+agent: it comes last, and `Ranking.errors` lists it.
 
 It is an order, not a measurement: in a run where all is well, some conversation is still last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -205,7 +206,8 @@ def rank(run: Run) -> Ranking:
     columns = headlines(run.summary)
     tally = _Tally(count, len(columns))
     with connect(run.folder) as connection:
-        families = _counting(run, columns, with_values(run))
+        valued = with_values(run)
+        families = _counting(run, columns, valued)
         marks = _Marks(connection, run)
         for metrics in families.values():
             # One metric after the other, so that no more than one is held at a time.
@@ -213,6 +215,10 @@ def rank(run: Run) -> Ranking:
                 len(metrics),
                 ([marks.read(code, columns[code]) for code in twins] for twins in metrics.values()),
             )
+        counted = {code for metrics in families.values() for twins in metrics.values() for code in twins}
+        for code, headline in _with_marks(run, columns, valued):
+            if code not in counted:
+                tally.add_reasons(marks.missed(code, headline))
         ended = _read_endings(connection, run, count)
         trials: dict[int, Trial] = {}
         is_unknown = ended.outcome == OUTCOMES.index(UNKNOWN)
@@ -276,6 +282,16 @@ def _counting(
     return families
 
 
+def _with_marks(
+    run: Run, columns: Sequence[Headline], valued: set[tuple[str, str, str]]
+) -> Iterator[tuple[int, Headline]]:
+    """The columns with a pass mark, but for those that say again what others say."""
+    for code, headline in enumerate(columns):
+        is_held = headline[:3] in valued and run.summary.by_key[headline.key].ten_points is not None
+        if is_held and not _is_doubtful(run, headline) and not _says_again(headline, run.summary, valued):
+            yield code, headline
+
+
 def _is_doubtful(run: Run, headline: Headline) -> bool:
     return not run.trusts_judges and is_doubtful(run.summary, headline.key, headline.judge)
 
@@ -326,6 +342,15 @@ class _Marks:
         shares = _better(values if headline.better == HIGHER else -values)
         failure, passes = self._failures(headline, number, values, points)
         return _Column(code, number, values, np.where(passes, 0.0, shares), failure)
+
+    def missed(self, code: int, headline: Headline) -> _Column:
+        """Only the values that miss the pass mark."""
+        rows = measured_columns(self._run, *headline[:3], columns=("value", "score"))
+        mark = self._run.summary.by_key[headline.key].ten_points
+        below = rows["score"] < (mark.passes_at if mark is not None else -np.inf)
+        number = np.asarray(rows["number"][below], dtype=np.int64)
+        failure = np.full(len(number), FAILURES.index("mark"), dtype=np.int8)
+        return _Column(code, number, rows["value"][below], np.zeros(len(number)), failure)
 
     def _failures(
         self, headline: Headline, number: NDArray[np.int64], values: NDArray[np.float64], points: NDArray[np.float64]
@@ -387,6 +412,17 @@ class _Tally:
             outcome_failed[number] |= failure == FAILURES.index("outcome")
         self.failures += failed
         self.outcome_failures += outcome_failed
+
+    def add_reasons(self, missed: _Column) -> None:
+        """Missed marks that the order does not count are reasons, after those that it counts."""
+        number, code = missed.number, np.full(len(missed.number), missed.code, dtype=np.int16)
+        new: tuple[NDArray[Any], ...] = (code, missed.value, missed.share, missed.failure)
+        for index in range(REASONS):
+            free = self.column[index, number] < 0
+            kept: tuple[NDArray[Any], ...] = (self.column, self.value, self.share, self.failure)
+            for array, values in zip(kept, new, strict=True):
+                array[index, number[free]] = values[free]
+            number, new = number[~free], tuple(values[~free] for values in new)
 
     def _add(self, twins: Sequence[_Column], weight_in_family: float) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
         """Count variants of one metric once: of each conversation the worst of them. Gives numbers and failures."""

@@ -13,11 +13,11 @@ import msgspec
 from convoscope.judging.calibrations import Agreement
 from convoscope.judging.rubrics import Rubric, own_rubric
 from convoscope.metrics.declaration import LOWER, Better, Derived, Metric, Target, TenPoints
-from convoscope.metrics.registry import Declared, whole_metrics
+from convoscope.metrics.registry import Declared
 from convoscope.runs.judging import JudgingSummary
 from convoscope.scores.observation import COMPUTED, Status
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS
-from convoscope.statistics.summary import Figure
+from convoscope.statistics.summary import Figure, whole_reasons
 
 SCHEMA = "convoscope.summary/2"
 DERIVED = "(derived)"
@@ -195,10 +195,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dic
     @cached_property
     def whole_metrics(self) -> dict[str, NotMeasured | None]:
         """The metrics, without variants and parts, each with the reason why it has no value; None where it has one."""
-        absent = {key.partition("@")[0]: entry for entry in reversed(self.not_measured) for key in entry.metrics}
-        absent |= {key: entry for entry in self.not_measured for key in entry.metrics if "@" not in key}
-        measured = {figure.metric for figure in self.metrics}
-        return {name: None if name in measured else absent.get(name) for name in whole_metrics(self.by_key)}
+        entries = {key: entry for entry in reversed(self.not_measured) for key in entry.metrics}
+        absent = {key: entries[key] for key in self.by_key if key in entries}
+        return whole_reasons(self.by_key, {figure.metric for figure in self.metrics}, absent)
 
     @property
     def is_whole(self) -> bool:

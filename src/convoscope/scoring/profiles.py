@@ -18,7 +18,7 @@ from convoscope.metrics.needs import DIALOGUE, DIALOGUE_IN_SOUND, Need
 from convoscope.metrics.registry import Declared
 from convoscope.resources.registry import RECORDING
 from convoscope.scores.observation import NOT_APPLICABLE, UNMEASURED, Status
-from convoscope.statistics.summary import input_reason
+from convoscope.statistics.summary import input_reason, whole_reasons, why_absent
 
 _UNMET, _MET, _BROKEN, _NOT_ASKED = range(4)
 _ANSWERS = 4
@@ -198,7 +198,7 @@ class Missing(msgspec.Struct, frozen=True):
     field: str
     unlock: str
     conversations: int
-    status: str
+    status: Status
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -210,12 +210,25 @@ class Planned(msgspec.Struct, frozen=True):
     applies_to: int
     missing: tuple[Missing, ...] = ()
 
+    @property
+    def reason(self) -> Missing | None:
+        """Of several, the gravest, and the commonest of these."""
+        _, code = why_absent((one.status, one.code, one.conversations) for one in self.missing)
+        return next((one for one in self.missing if one.code == code), None)
+
 
 class Plan(msgspec.Struct, frozen=True):
     """What these metrics can do with these conversations."""
 
     conversations: int
     metrics: tuple[Planned, ...]
+
+    @property
+    def whole_metrics(self) -> dict[str, Missing | None]:
+        """The metrics, without variants and parts, each with why it cannot be measured, as `score` has it."""
+        measured = {one.metric.partition("@")[0] for one in self.ready}
+        absent = {one.metric: reason for one in self.locked if (reason := one.reason) is not None}
+        return whole_reasons([one.metric for one in self.metrics], measured, absent)
 
     @property
     def ready(self) -> tuple[Planned, ...]:
@@ -257,22 +270,29 @@ class Planner:
                 ready.update(one.key for one in usable)
             applies.update(dict.fromkeys(ready, count))
         total = self._seen.total()
-        return Plan(
-            total,
-            tuple(
-                Planned(
-                    declared.key,
-                    declared.question,
-                    total,
-                    applies[declared.key],
-                    tuple(
-                        Missing(need.code, need.field, need.unlock, count, need.status_if_missing)
-                        for need, count in missing[declared.key].values()
-                    ),
-                )
-                for declared in self._metrics
-            ),
-        )
+        planned = {
+            declared.key: Planned(
+                declared.key,
+                declared.question,
+                total,
+                applies[declared.key],
+                tuple(
+                    Missing(need.code, need.field, need.unlock, count, need.status_if_missing)
+                    for need, count in missing[declared.key].values()
+                ),
+            )
+            for declared in self._metrics
+        }
+        waiting = [one for one in self._metrics if isinstance(one, Derived) and not applies[one.key]]
+        while first := [one for one in waiting if not any(other.key in one.inputs for other in waiting)]:
+            for figure in first:
+                inputs = (planned[name] for name in figure.inputs if name in planned)
+                absent = next((made.reason for made in inputs if not made.applies_to and made.reason), None)
+                if absent is not None:
+                    lacks = msgspec.structs.replace(absent, code=input_reason(absent.code))
+                    planned[figure.key] = msgspec.structs.replace(planned[figure.key], missing=(lacks,))
+            waiting = [one for one in waiting if one not in first]
+        return Plan(total, tuple(planned.values()))
 
 
 def plan(

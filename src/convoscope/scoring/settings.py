@@ -200,8 +200,7 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
                 what = "has no weight" if unknown[0] in named else "has a weight, and is no judge of this run"
                 raise UsageError(f"{unknown[0]} {what}", hint="convoscope.toml has the weights, in [judge.weights]")
 
-    @property
-    def named_judges(self) -> NamedJudges | None:
+    def named_judges(self, *, are_asked: bool = True) -> NamedJudges | None:
         """The judges that were named, as resources of the run; None where no judge was."""
         if not self.judges:
             return None
@@ -225,7 +224,7 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
             max_dollars=self.budget,
             rubrics=tuple(str(Path(folder).resolve()) for folder in self.rubrics),
         )
-        return named_judges(self.judges, settings, self.second_look)
+        return named_judges(self.judges, settings, self.second_look, are_asked=are_asked)
 
     @property
     def recognisers(self) -> tuple[Resource, ...]:

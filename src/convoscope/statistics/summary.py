@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -26,6 +26,7 @@ from convoscope.metrics.declaration import (
     GroupSample,
     Metric,
 )
+from convoscope.metrics.registry import whole_metrics
 from convoscope.scores.observation import COMPUTED, ERROR, MEASURED, NOT_APPLICABLE, STATUSES, UNMEASURED, Status
 from convoscope.scores.reducers import (
     MAXIMUM_OF_SUBJECTS,
@@ -418,18 +419,34 @@ def _why(table: Table, rows: NDArray[np.bool_]) -> tuple[Status, str]:
     return NOT_APPLICABLE, "nothing_to_observe"
 
 
+T = TypeVar("T")
+
+
+def whole_reasons(keys: Iterable[str], measured: Container[str], absent: Mapping[str, T]) -> dict[str, T | None]:
+    """The metrics that these keys are of, each with why it has no value; None where it or a variant of it has one.
+
+    `absent` says why, by key: a metric has its own reason, or else that of its first variant.
+    """
+    of = {key.partition("@")[0]: reason for key, reason in reversed([*absent.items()])}
+    of |= {key: reason for key, reason in absent.items() if "@" not in key}
+    return {name: None if name in measured else of.get(name) for name in whole_metrics(keys)}
+
+
+def why_absent(absences: Iterable[tuple[Status, str, int]]) -> tuple[Status, str]:
+    """Why there is no value: of what so many conversations say instead, the gravest status and its commonest reason."""
+    seen: dict[Status, Counter[str]] = {}
+    for status, code, count in absences:
+        seen.setdefault(status, Counter())[code] += count
+    for grave in (ERROR, UNMEASURED, NOT_APPLICABLE):
+        if grave in seen and seen[grave].total():
+            return grave, next(iter(_by_number(seen[grave])))
+    return UNMEASURED, "no_conversations"
+
+
 def absent_figure(declared: Metric | Derived, absences: Sequence[tuple[Status, str, int]]) -> Figure:
     """The figure of a metric that looked at no conversation, from how many say what instead of it."""
     total = sum(count for _, _, count in absences)
-    status, reason = UNMEASURED, "no_conversations"
-    for grave in (ERROR, UNMEASURED, NOT_APPLICABLE):
-        reasons_seen = Counter[str]()
-        for other, code, count in absences:
-            if other == grave:
-                reasons_seen[code] += count
-        if reasons_seen.total():
-            status, reason = grave, next(iter(_by_number(reasons_seen)))
-            break
+    status, reason = why_absent(absences)
     inapplicable = sum(count for other, _, count in absences if other == NOT_APPLICABLE)
     reasons = Counter[str]()
     for _, code, count in absences:

@@ -17,7 +17,7 @@ from convoscope.analysis.targets import Check, target_text
 from convoscope.analysis.words import counted, name_text, unrounded_text, value_text
 from convoscope.judging.calibrations import NOT_CALIBRATED
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, RATIO, SECONDS, SHARE, TenPoints
-from convoscope.metrics.registry import PUBLISHED, parent_metric
+from convoscope.metrics.registry import PUBLISHED, parent_metric, whole_metrics
 from convoscope.runs.reliability import JudgeReliability, claims_nothing, judged_figures, reliability, speaking_judges
 from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.scores.judges import PANEL, is_annotator, model_of
@@ -29,7 +29,7 @@ MOST_OF_A_FAMILY = 2
 LEAST_N = 20
 """Figures of fewer values come after the others, and fill the lines that are left."""
 LEAST_IMPORTANCE = 4
-"""A bad figure of less importance is named below the others; it has no line of its own."""
+"""A bad figure of less importance gives way to good ones that matter more; without a line it is named below them."""
 TARGET_COUNTS = 3
 SLOWEST = "p95"
 HALF = 0.5
@@ -64,10 +64,10 @@ good one is enough. Equal values of different things are no twins."""
 
 
 class ChosenFigures(NamedTuple):
-    """The figures with a line each, and one line that names the bad ones without."""
+    """The figures with a line each, and the bad ones without."""
 
     figures: tuple[KeyFigure, ...]
-    more_bad: str
+    more_bad: tuple[KeyFigure, ...]
 
 
 class _Candidate(NamedTuple):
@@ -100,7 +100,7 @@ class _Candidate(NamedTuple):
 def chosen_figures(
     summary: Summary, checks: Sequence[Check], noun: Noun, *, trust_judges: bool = False
 ) -> ChosenFigures:
-    """At most eight: all that is bad, then what has a target, then the most important.
+    """At most eight, the bad ones first, then by importance, which a target raises.
 
     What a judge says that is not calibrated is neither good nor bad, unless judges are trusted. It comes last.
     """
@@ -110,35 +110,51 @@ def chosen_figures(
     must = [one for one in candidates if one.named or one.notable or (one.bad and not one.is_minor)]
     must.sort(key=lambda one: (not one.bad, -one.importance, -one.weight))
     kept = must[:MOST]
-    kept += _filled(kept, [one for one in candidates if one not in must and not one.bad], MOST - len(kept))
-    kept.sort(key=lambda one: (one.claims_nothing, -one.importance, not one.bad, -one.weight))
+    kept += _filled(kept, [one for one in candidates if one not in must], MOST - len(kept))
     hidden = [one for one in candidates if one.bad and one not in kept]
-    figures = tuple(
-        _with_judge(_with_inferred(_key_figure(one, targets, noun, summary.clusters), summary), one.figure, summary)
-        for one in kept
-    )
-    return ChosenFigures(figures, _more_bad(hidden, summary, noun))
+
+    def in_order(chosen: Sequence[_Candidate]) -> tuple[KeyFigure, ...]:
+        ordered = sorted(chosen, key=lambda one: (not one.bad, one.claims_nothing, -one.importance, -one.weight))
+        figures = ((one.figure, _key_figure(one, targets, noun, summary.clusters)) for one in ordered)
+        return tuple(_with_judge(_with_inferred(made, summary), figure, summary) for figure, made in figures)
+
+    return ChosenFigures(in_order(kept), in_order(hidden))
 
 
 def _filled(kept: Sequence[_Candidate], others: Sequence[_Candidate], room: int) -> Iterator[_Candidate]:
-    """What is not bad, as far as there is room: one of twins, two of a family.
+    """What is good, as far as there is room: one of twins, two of a family; and what is bad and matters little.
 
-    What is spotless gives way to what is not, but for what matters little; few values come after many. Nothing is left
-    out because its values are few.
+    What is bad gives way to what matters more, never to what is spotless or matters as little. Few values come after
+    many. Nothing is left out because its values are few. Where few metrics have a value, each has a line.
     """
     ordered = sorted(
         others,
-        key=lambda one: (one.claims_nothing, one.spotless or one.is_minor, one.figure.n < LEAST_N, -one.weight),
+        key=lambda one: (
+            one.claims_nothing,
+            one.spotless or one.is_minor,
+            not one.bad,
+            one.figure.n < LEAST_N,
+            -one.weight,
+        ),
     )
+    are_few = _are_few({one.declared.metric for one in (*kept, *others)})
     families: dict[str, int] = {}
     taken = [twin_of(candidate.figure.key) for candidate in kept]
     for candidate in ordered:
         family, twin = candidate.declared.component or candidate.declared.family, twin_of(candidate.figure.key)
-        if room > 0 and candidate.weight > 0 and families.get(family, 0) < MOST_OF_A_FAMILY and twin not in taken:
+        if room > 0 and (candidate.bad or are_few):
+            room -= 1
+            yield candidate
+        elif room > 0 and candidate.weight > 0 and families.get(family, 0) < MOST_OF_A_FAMILY and twin not in taken:
             families[family] = families.get(family, 0) + 1
             taken.append(twin)
             room -= 1
             yield candidate
+
+
+def _are_few(measured: Collection[str]) -> bool:
+    """Whether there is a line for every metric, as for those that `--metrics` names; parts count with their wholes."""
+    return len(whole_metrics(measured)) <= MOST
 
 
 def _without_twins(candidates: Sequence[_Candidate]) -> list[_Candidate]:
@@ -176,6 +192,7 @@ def _candidates(summary: Summary, targets: dict[str, Check], doubtful: Collectio
             measured.append((figure, declared))
     measured = list(_speaking(measured, summary, targets))
     values = {declared.metric for _, declared in measured}
+    are_few = _are_few(values)
     bad = {
         figure.key
         for figure, declared in measured
@@ -186,12 +203,14 @@ def _candidates(summary: Summary, targets: dict[str, Check], doubtful: Collectio
         if name in targets:
             yield _candidate(figure, declared, targets, doubtful, named=True)
             continue
-        if figure.reduction or figure.variant in PUBLISHED or declared.observes == "group":
+        is_usual = figure.variant not in PUBLISHED and declared.observes != "group"
+        if figure.reduction or not (is_usual or are_few):
             continue
         wholes = _wholes(declared, known, values)
         if figure.better == NEITHER:
-            if not wholes and name not in doubtful and _is_notable(figure, declared):
-                yield _candidate(figure, declared, targets, doubtful, notable=True)
+            is_notable = name not in doubtful and _is_notable(figure, declared)
+            if not wholes and (is_notable or are_few):
+                yield _candidate(figure, declared, targets, doubtful, notable=is_notable)
         elif not wholes:
             slow = slowest.get(figure.key) if figure.unit == SECONDS else None
             is_shown = slow is not None and figure.key not in bad and name_text(slow) not in targets
@@ -264,27 +283,13 @@ def _is_notable(figure: Figure, declared: DeclaredMetric) -> bool:
     )
 
 
-def _more_bad(hidden: Sequence[_Candidate], summary: Summary, noun: Noun) -> str:
-    """`3 more bad figures: …`; nothing where each has its line. Parts of a score without a label count once."""
-    if not hidden:
+def more_bad_text(figures: Sequence[KeyFigure]) -> str:
+    """`3 more bad figures: …`; nothing where each has its line."""
+    if not figures:
         return ""
-    hidden = sorted(hidden, key=lambda one: (-one.importance, -one.weight))
-    parts = Counter(_whole_label(one, summary, noun) for one in hidden)
-    shown: dict[str, None] = {}
-    for candidate in hidden:
-        whole = _whole_label(candidate, summary, noun)
-        own = f"{_label(candidate, noun)} {value_text(candidate.figure.value, candidate.figure.unit)}"
-        shown[f"{parts[whole]:,} parts of {whole}" if whole and parts[whole] > 1 else own] = None
-    rest = f" and {len(shown) - NAMED:,} others" if len(shown) > NAMED else ""
-    return f"{counted(len(shown), 'more bad figure')}: {', '.join(list(shown)[:NAMED])}{rest}"
-
-
-def _whole_label(candidate: _Candidate, summary: Summary, noun: Noun) -> str:
-    """The score that a figure without a label of its own is a part or a variant of; "" for none."""
-    declared = candidate.declared
-    names = {one.name for one in summary.declared}
-    whole = declared.name if declared.variant else parent_metric(declared.name, names)
-    return metric_label(summary.by_key[whole], noun) if not declared.label and whole in summary.by_key else ""
+    shown = [f"{one.label} {value_text(one.value, one.unit)}" for one in figures[:NAMED]]
+    rest = f" and {len(figures) - NAMED:,} others" if len(figures) > NAMED else ""
+    return f"{counted(len(figures), 'more bad figure')}: {'; '.join(shown)}{rest}"
 
 
 def _label(candidate: _Candidate, noun: Noun) -> str:

@@ -25,7 +25,7 @@ from convoscope.analysis.answer.causes import (
     cause_of,
 )
 from convoscope.analysis.answer.differences import compare_versions, groups_apart
-from convoscope.analysis.answer.figures import chosen_figures, judge_lines, mark_text, value_at_mark
+from convoscope.analysis.answer.figures import chosen_figures, judge_lines, mark_text, more_bad_text, value_at_mark
 from convoscope.analysis.answer.model import (
     Answer,
     Cause,
@@ -47,6 +47,7 @@ from convoscope.analysis.words import (
     cut_text,
     reading_text,
     reason_text,
+    set_aside_text,
     trial_text,
     unrounded_text,
     value_text,
@@ -76,7 +77,7 @@ _MOST_WORDS = 90
 _MOST_QUOTED = 60
 SAID_BY_LOG = "the log says so"
 """What `endings` gives as evidence where the log itself says whether a conversation was completed."""
-NO_REASON = "worse than no other in any metric"
+NO_REASON = "no mark is missed, and no metric of the order is worse than in others"
 
 
 def make_answer(run: Run, targets: Sequence[GivenTarget] = ()) -> Answer:
@@ -120,7 +121,8 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
         ),
         outcomes=outcomes,
         figures=without_doubtful(figures.figures, notes),
-        more_bad=figures.more_bad,
+        more_bad=more_bad_text(figures.more_bad),
+        more_bad_figures=figures.more_bad,
         notes=(*judge_lines(figures.figures, summary), *notes.lines),
         causes=tuple(telling),
         remaining=tuple(one for one in causes if one not in telling),
@@ -129,7 +131,7 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
         groups=(groups := groups_apart(summary, noun, samples, versions, trust_judges=trusted)).apart,
         alike=groups.alike,
         not_measured=_not_measured(summary),
-        reading=reading_text(run.read_report),
+        reading="; ".join(filter(None, (reading_text(run.read_report), set_aside_text(run.read_report, examples=1)))),
         broken=_broken(ranking, noun),
         unread=unread_languages(summary, noun),
         hint=hint.text,

@@ -213,6 +213,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     figures: tuple[KeyFigure, ...]
     more_bad: str = ""
     """The bad figures that have no line, in one; nothing where all have."""
+    more_bad_figures: tuple[KeyFigure, ...] = ()
+    """The same, each by itself."""
     notes: tuple[str, ...] = ()
     """What limits these figures: clocks that disagree, one giant conversation, a wait far outside."""
     causes: tuple[Cause, ...]

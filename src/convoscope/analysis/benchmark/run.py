@@ -32,7 +32,7 @@ from convoscope.annotate.language_model import LanguageModelAnnotator
 from convoscope.errors import UsageError
 from convoscope.ingest.companions.gold_files import TRANSCRIPTS, transcript_segments
 from convoscope.judging.calibrations import Agreement
-from convoscope.judging.names import KEYS, language_model
+from convoscope.judging.names import KEYS, language_model, suggested_name
 from convoscope.resources.judge import Judge
 
 MODES = (TAGS, SUMMARY)
@@ -114,7 +114,8 @@ def model_named(model: str | None) -> str:
         raise UsageError(f"{MODEL_VARIABLE} names the language model {name!r}", hint=hint)
     if name not in MODELS:
         source = "--model" if model else MODEL_VARIABLE
-        named = " or ".join(f"--model {provider}:{name}" for provider in KEYS)
+        meant = [suggested_name(name)] if suggested_name(name) else [f"{provider}:{name}" for provider in KEYS]
+        named = " or ".join(f"--model {one}" for one in meant)
         hint = f"a language model: {named}; without one: {RULES}; --predictions: what another program found"
         raise UsageError(f"{source}: the model {name!r} cannot be run", hint=hint)
     return name

@@ -6,7 +6,7 @@ const opened = { place: -1, call: null, from: 0 };
 async function callScreen(id, second) {
   const place = index.ids.indexOf(id);
   if (place < 0) {
-    return [node("h1", {}, "Not in this page"), node("p", {}, `The ${facts.noun} `, node("bdi", {}, id), " is not listed in this page. ", node("code", {}, `convoscope show ${facts.place} '${id.replaceAll("'", "'\\''")}'`), " prints it, if the run has it.")];
+    return [node("h1", {}, "Not in this page"), node("p", {}, `The ${facts.noun} `, node("bdi", {}, id), " is not listed in this page. ", node("code", {}, `convoscope show ${facts.place} '${id.replaceAll("'", "'\\''")}'`), facts.where || "", " prints it, if the run has it.")];
   }
   const call = full.has(place) ? await storyOf(place) : null;
   Object.assign(opened, { place, call, from: 0 });
@@ -23,7 +23,7 @@ async function callScreen(id, second) {
       call && call.meta ? node("p", { class: "dim", dir: "auto" }, call.meta, partnerOf(place)) : node("p", { class: "dim" }, partnerOf(place)),
       reasons.length ? node("ul", { class: "why-l" }, reasons.map(([text, seconds, clock]) => node("li", {}, clock ? node("a", { class: "mono", href: linkTo(place, seconds) }, clock) : null, bdi(text)))) : null)),
   ];
-  if (!call) return [...head, node("p", { class: "meta" }, `The words of this ${facts.noun} are not in this page. `, node("code", {}, `convoscope show ${facts.place} '${id.replaceAll("'", "'\\''")}'`), " prints it.")];
+  if (!call) return [...head, node("p", { class: "meta" }, `The words of this ${facts.noun} are not in this page. `, node("code", {}, `convoscope show ${facts.place} '${id.replaceAll("'", "'\\''")}'`), facts.where || "", " prints it.")];
   const turns = node("div", { id: "turns" });
   const article = node("article", { "aria-label": id }, ...head, lanesOf(call, place), node("div", { class: "conv" }, turns, scoresOf(call)));
   const wanted = second === undefined ? -1 : second.startsWith("event-") ? (call.lines || []).findIndex((line) => line.seq === Number(second.slice(6))) : lineAt(call, Number(second));
@@ -64,8 +64,10 @@ function aim(line) {
 }
 
 function drawLines(turns, call, place, from) {
-  opened.from = from;
   const lines = call.lines || [];
+  opened.from = from;
+  // Where no line has a time, there is no column for it.
+  turns.classList.toggle("timeless", !lines.some((line) => line.clock));
   const part = lines.slice(from, from + WINDOW);
   const jump = (to, words) => node("p", { class: "jump" }, node("button", { type: "button", class: "btn", onclick: () => { drawLines(turns, call, place, to); turns.scrollIntoView(); } }, words));
   turns.replaceChildren(...[
@@ -162,17 +164,18 @@ function judgedOf({ judged, lines = [] }) {
 }
 
 function scoresOf(call) {
-  const { bad = [], fine = [], silent = [], notes = [], about = [], context = [] } = call;
+  const { bad = [], fine = [], other = [], silent = [], notes = [], about = [], context = [] } = call;
   const score = (one) => node("div", { class: "s1" }, node("div", { class: "h" }, bdi(one.label), one.value === "·" ? dot(one.note) : node("b", { class: bad.includes(one) ? "bad" : "" }, one.value)), one.note ? node("p", { class: "e" }, bdi(one.note)) : null, (one.facts || []).length ? fold("evidence", () => pairs(one.facts), { class: "small" }) : null);
   const many = (rows) => () => { const more = rows.length - 80; return [...rows.slice(0, 80).map(score), more > 0 ? node("p", { class: "dim" }, `and ${number(more)} more`) : null]; };
   const verb = (count) => (count === 1 ? "is" : "are");
   return node("aside", { class: "card scs", "aria-label": "Scores" },
     judgedOf(call),
     findingsOf(call),
-    node("h2", {}, bad.length ? `${counted(bad.length, "score")} ${verb(bad.length)} bad` : fine.length ? "No score is bad" : "No score has a value"),
+    node("h2", {}, bad.length ? `${counted(bad.length, call.judged ? "other score" : "score")} ${verb(bad.length)} bad` : `No ${call.judged ? "other score" : "score"} ${fine.length ? "misses its mark" : other.length ? "is held against a mark" : "has a value"}`),
     bad.slice(0, 7).map(score),
     bad.length > 7 ? fold(`${number(bad.length - 7)} more ${verb(bad.length - 7)} bad`, many(bad.slice(7))) : null,
     fine.length ? fold(`${number(fine.length)} ${verb(fine.length)} fine`, many(fine)) : null,
+    other.length ? fold(counted(other.length, bad.length || fine.length ? "other score" : "score"), many(other)) : null,
     silent.length ? fold([`${number(silent.length)} ${silent.length === 1 ? "has" : "have"} no value`, node("span", { class: "dim" }, call.silent_line)], many(silent)) : null,
     notes.length ? fold(counted(notes.length, "reading note"), () => node("ul", { class: "mut" }, notes.slice(0, 100).map((note) => node("li", {}, bdi(note))), notes.length > 100 ? node("li", {}, `and ${number(notes.length - 100)} more`) : null)) : null,
     about.length ? fold(`About this ${facts.noun}`, () => pairs(about)) : null,

@@ -34,6 +34,7 @@ from convoscope.runs.ranking import OUTCOME_METRIC, RankedMetric
 from convoscope.runs.reliability import has_judges
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import COMPUTED, ERROR, MEASURED
+from convoscope.scores.reducers import MEAN_OF_CONVERSATIONS
 
 if TYPE_CHECKING:
     from convoscope.report.judged import JudgedCall, JudgedMaker
@@ -142,6 +143,9 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     lines: tuple[Line, ...] = ()
     bad: tuple[ScoreLine, ...] = ()
     fine: tuple[ScoreLine, ...] = ()
+    """Those that meet their pass mark."""
+    other: tuple[ScoreLine, ...] = ()
+    """Those that are neither bad nor held against a mark."""
     silent: tuple[ScoreLine, ...] = ()
     silent_line: str = ""
     findings: tuple[FindingLine, ...] = ()
@@ -194,7 +198,7 @@ class CallMaker:
         words = self._sounds.words(record) if self._sounds is not None else {}
         counts = self._sounds.chips(record) if self._sounds is not None else {}
         starts = self._sounds.starts(record) if self._sounds is not None else {}
-        bad, fine, silent = self._scores(story, rank.because, self._below_mark(record), self._marked(record))
+        bad, fine, other, silent = self._scores(story, rank.because, self._held(record), self._marked(record))
         judged = self._judged.of(record, story) if self._judged is not None else None
         reasons = Counter(line.note.partition(": ")[0] for line in silent).most_common()
         # A result is shown with its call.
@@ -216,13 +220,14 @@ class CallMaker:
             ),
             caption=lanes.caption if lanes else "Nothing that was said or done has a time, so there is no timeline.",
             silences=silences,
-            sound=self._sounds.of(record, lanes, gaps) if self._sounds is not None else None,
+            sound=self._named(self._sounds.of(record, lanes, gaps)) if self._sounds is not None else None,
             failed=tuple(entry.seq for entry in entries if entry.bad and entry.kind != "utterance"),
             lines=tuple(_with_words(_with_quotes(lines, judged), words, counts)),
             judged=judged,
             findings=tuple(_finding_lines(story.findings, entries)),
             bad=bad,
             fine=fine,
+            other=other,
             silent=silent,
             silent_line=", ".join(f"{n} {reason}" for reason, n in reasons[:3]) + (", …" if len(reasons) > 3 else ""),
             notes=(*story.notes, *(note for entry in entries for note in entry.notes)),
@@ -248,10 +253,24 @@ class CallMaker:
             return name
         return {"assistant": "Agent", "user": "Caller" if self._noun == "call" else "User"}.get(role, name)
 
+    def _named(self, sound: CallSound | None) -> CallSound | None:
+        """With the speakers of its waves named as those of the transcript are."""
+        if sound is None:
+            return None
+        waves = (
+            msgspec.structs.replace(one, name=self._who(one.name, one.role)) if one.name else one for one in sound.waves
+        )
+        return msgspec.structs.replace(sound, waves=tuple(waves))
+
     def _value(self, mark: Mark) -> str:
-        """Whether it was so, of what is either; else the value."""
+        """Whether it was so, of what is declared as either; else the value. A share that counts is no yes or no."""
         declared = self._declared.get(mark.metric)
-        is_either = declared is not None and declared.unit == SHARE and declared.observes == CONVERSATION
+        is_either = (
+            declared is not None
+            and declared.unit == SHARE
+            and declared.observes == CONVERSATION
+            and declared.reduce.across == MEAN_OF_CONVERSATIONS.name
+        )
         return {ALL: "yes", NONE: "no"}.get(mark.text, mark.text) if is_either and not mark.subject else mark.text
 
     # ------------------------------------------------------------------ line by line
@@ -324,16 +343,15 @@ class CallMaker:
 
     # ------------------------------------------------------------------ scores
 
-    def _below_mark(self, record: KeptConversation) -> set[str]:
-        """What misses its pass mark, whether or not the order of the conversations looks at it."""
+    def _held(self, record: KeptConversation) -> dict[str, bool]:
+        """What has a pass mark, and whether it meets it; the order of the conversations need not look at it."""
         return {
-            reduced.key
+            reduced.key: reduced.ten >= declared.ten_points.passes_at
             for reduced in record.reduced
             if reduced.judge == COMPUTED
             and reduced.ten is not None
             and (declared := self._declared.get(reduced.key)) is not None
             and declared.ten_points is not None
-            and reduced.ten < declared.ten_points.passes_at
         }
 
     def _marked(self, record: KeptConversation) -> set[str]:
@@ -349,11 +367,11 @@ class CallMaker:
         }
 
     def _scores(
-        self, story: Story, because: Sequence[RankedMetric], below_mark: Set[str], marked: Set[str]
+        self, story: Story, because: Sequence[RankedMetric], held: Mapping[str, bool], marked: Set[str]
     ) -> tuple[tuple[ScoreLine, ...], ...]:
-        """The scores of the whole: bad, fine, silent. In what it is furthest behind comes first."""
+        """The scores of the whole: bad, fine, other, silent. In what it is furthest behind comes first."""
         behind = {one.headline.key: one for one in because if one.failure or one.share >= TENTH}
-        lines: dict[str, list[ScoreLine]] = {"bad": [], "fine": [], "silent": []}
+        lines: dict[str, list[ScoreLine]] = {"bad": [], "fine": [], "other": [], "silent": []}
         every = [*story.scores, *(mark for mark in story.elsewhere if mark.status in (MEASURED, ERROR))]
         judged = self._judged
         marks = [mark for mark in every if judged is None or not judged.has_opinion(mark.metric, mark.judge)]
@@ -362,8 +380,9 @@ class CallMaker:
         for mark in sorted(marks, key=lambda mark: ranks.get(mark.metric, len(ranks))):
             ranked = behind.get(mark.metric) if not mark.subject else None
             is_silent = mark.status not in (MEASURED, ERROR)
-            misses = mark.status == MEASURED and mark.metric in below_mark and not mark.subject and not mark.judge
-            note = FAILED["mark"] if misses else "" if mark.status == MEASURED else mark.text
+            is_held = mark.status == MEASURED and not mark.subject and not mark.judge
+            passes = held.get(mark.metric) if is_held else None
+            note = FAILED["mark"] if passes is False else "" if mark.status == MEASURED else mark.text
             label = self._label(mark.metric)
             line = ScoreLine(
                 label=f"{mark.subject}: {label}" if mark.subject else label,
@@ -371,8 +390,8 @@ class CallMaker:
                 note=_compared(ranked) if ranked is not None else note,
                 fields=(*_shown(mark.evidence), *((StoryFact("judge", mark.judge),) if mark.judge else ())),
             )
-            is_bad = mark.bad or misses or ranked is not None or (mark.metric in marked and not mark.subject)
-            lines["silent" if is_silent else "bad" if is_bad else "fine"].append(line)
+            is_bad = mark.bad or passes is False or ranked is not None or (mark.metric in marked and not mark.subject)
+            lines["silent" if is_silent else "bad" if is_bad else "fine" if passes else "other"].append(line)
         return tuple(map(tuple, lines.values()))
 
 

@@ -63,6 +63,10 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     last: str = ""
 
 
+_POINTS = re.compile(r"of (\d+)")
+"""A unit that says how many points there are: `of 10`."""
+
+
 class Scale(msgspec.Struct, frozen=True):
     """From where to where the values of a metric are drawn."""
 
@@ -75,13 +79,15 @@ class Scale(msgspec.Struct, frozen=True):
 
 
 def scale_of(figures: Sequence[Figure], histogram: Histogram | None, targets: Sequence[Target] = ()) -> Scale:
-    """Shares from 0 to 100 %; others as far as their conversations, figures and targets reach."""
+    """Shares from 0 to 100 %, points of 5 from 0 to 5; others as far as conversations, figures and targets reach."""
     values = [one.value for one in figures if one.value is not None]
     ends = [end for one in figures if one.interval for end in (one.interval.low, one.interval.high) if end is not None]
     reach = [*values, *ends, *(one.value for one in targets)]
     unit = figures[0].unit if figures else ""
     if unit == SHARE or (unit == RATIO and all(0 <= one <= 1 for one in reach)):
         return Scale(0.0, 1.0)
+    if (points := _POINTS.fullmatch(unit)) and all(0 <= one <= float(points[1]) for one in reach):
+        return Scale(0.0, float(points[1]))
     if histogram is not None:
         reach += [histogram.bins[0].low, histogram.bins[-1].high]
     return Scale(min([0.0, *reach]), max([0.0, *reach]) or 1.0)

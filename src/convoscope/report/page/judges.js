@@ -30,6 +30,6 @@ function judgesScreen() {
     node("section", { "aria-label": "Disagreements" }, node("div", { class: "head" }, node("h2", {}, "Disagreements to look at"), node("span", { class: "dim" }, coded(rest.apart_line))),
       apart.length ? node("div", { class: "card box" }, table([capital(facts.noun), "what", "ratings"], apart.map(differ), { label: "Disagreements" })) : null),
     queue.length ? node("section", { "aria-label": "Worth labelling" }, node("div", { class: "head" }, node("h2", {}, "Worth labelling"), node("span", { class: "dim" }, "a third at random, else κ is biased")),
-      node("div", { class: "card box" }, node("ul", {}, queue.map(([count, words, of]) => node("li", {}, node("b", {}, number(count)), " ", words, node("span", { class: "dim" }, " ", of)))), node("p", {}, node("code", {}, bdi(rest.command))))) : null,
+      node("div", { class: "card box" }, node("ul", {}, queue.map(([count, words, of]) => node("li", {}, node("b", {}, number(count)), " ", words, node("span", { class: "dim" }, " ", of)))), node("p", {}, node("code", {}, bdi(rest.command)), facts.where || ""))) : null,
   ];
 }

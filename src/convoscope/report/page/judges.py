@@ -137,7 +137,7 @@ def judges_screen(run: Run, noun: Noun, folder: str) -> JudgesScreen | None:
     good = sum(known.is_reliable for _, known in speaking)
     queue = list(_queue(run))
     return JudgesScreen(
-        line=f"{good:,} of {counted(len(speaking), 'judged figure')} can be relied on.",
+        line=_line(good, len(speaking), [pair[0] for pair in shown], counts),
         why=_why([known for _, known in speaking]),
         judges=len({figure.judge.partition("@")[0] for figure, _ in shown if not is_panel(figure.judge)}),
         totals=list(_totals(run, noun, counts)),
@@ -147,6 +147,21 @@ def judges_screen(run: Run, noun: Noun, folder: str) -> JudgesScreen | None:
         queue=queue,
         command=f"convoscope judge label {folder}" if queue else "",
     )
+
+
+def _line(good: int, speaking: int, figures: list[Figure], counts: Mapping[tuple[str, str], _Counts]) -> str:
+    """How many figures can be relied on; and how many have no value, because no answer could be used."""
+    valued = {figure.key for figure in figures if figure.value is not None}
+    silent = [figure for figure in figures if figure.key not in valued]
+    asked = [counts[figure.key, figure.judge] for figure in silent if (figure.key, figure.judge) in counts]
+    missing = sum(one.straddling + one.silent for one in asked)
+    of = missing + sum(one.measured for one in asked)
+    none = f"{missing:,} of {counted(of, 'question')} without a usable answer"
+    without = len({figure.key for figure in silent})
+    if not speaking:
+        return f"{counted(without, 'judged figure')}, none has a value: {none}."
+    more = f"; {without:,} more without a value: {none}" if without else ""
+    return f"{good:,} of {counted(speaking, 'judged figure')} can be relied on{more}."
 
 
 def _is_asked(figure: Figure, counts: _Counts | None) -> bool:

@@ -1,7 +1,7 @@
 // ------------------------------------------------------------------ the overview
 
 function overviewScreen() {
-  const { verdict, meta, outcomes = [], cards = [], notes = [], causes = [], remaining = [], rough = [], folds = [], ...rest } = facts.overview;
+  const { verdict, meta, outcomes = [], cards = [], notes = [], more_bad = [], causes = [], remaining = [], rough = [], folds = [], ...rest } = facts.overview;
   const part = (one) => { const made = node("a", { class: one.kind, href: one.href, "aria-label": `${number(one.count)} ${one.label}`, "data-tip": `${number(one.count)} ${one.label}` }); made.style.flexGrow = one.count; return made; };
   return [
     rest.banner ? node("p", { class: "banner", role: "alert" }, rest.banner) : null,
@@ -12,12 +12,16 @@ function overviewScreen() {
     cards.length ? node("section", { "aria-label": "Key figures" },
       node("div", { class: "head" }, node("h2", {}, "Key figures"), node("span", { class: "dim" }, rest.cards_line), node("a", { class: "more", href: "#/metrics" }, "All figures")),
       node("div", { class: "cards" }, cards.map(card)), node("div", { id: "tried" }, triedOf(cards))) : null,
+    moreBadOf(more_bad),
     notes.map((note) => node("p", { class: "meta", dir: "auto" }, coded(note))),
     causesOf(causes, remaining, rough, rest),
     node("section", { "aria-label": "What is not here" }, folds.map((one) => fold([coded(one.line)], () => node("ul", { class: "in" }, one.lines.map((line) => node("li", { dir: "auto" }, coded(line)))), { class: "fold" }))),
     node("p", { class: "ft" }, rest.footer, " This page holds conversations: whoever has it can read them. It asks nothing of the network."),
   ];
 }
+
+// Bad figures without a card: the first few, each a link; the table of all figures has the others.
+const moreBadOf = (figures) => (figures.length ? node("p", { class: "meta bad" }, `${counted(figures.length, "more bad figure")}: `, figures.slice(0, 4).map(([text, name], place) => [place ? "; " : "", node("a", { href: `#/metrics/${encodeURIComponent(name)}` }, bdi(text))]), figures.length > 4 ? ["; ", node("a", { href: "#/metrics" }, `and ${number(figures.length - 4)} more`)] : null) : null);
 
 const verdictLines = (lines) => node("h1", { class: "verdict" }, lines.map((line) => [node("span", { class: "line" }, line.map(([text, strong, tone]) => node(strong ? "b" : "span", { class: tone }, bdi(solid(text))))), " "]));
 

@@ -107,6 +107,13 @@ class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     trial: TriedTarget | None = None
 
 
+class BadFigure(msgspec.Struct, frozen=True, array_like=True):
+    """A bad figure without a card."""
+
+    text: str
+    name: str
+
+
 class CauseRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A cause: how many it lost, who does what, one line of evidence, and where to go."""
 
@@ -152,6 +159,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     outcomes: list[OutcomePart] = []
     cards: list[Card] = []
     cards_line: str = ""
+    more_bad: list[BadFigure] = []
+    """The bad figures without a card."""
     notes: list[str] = []
     causes: list[CauseRow] = []
     causes_line: str = ""
@@ -205,7 +214,10 @@ def overview(
         ],
         cards=[_card(one, data, figures) for one in answer.figures],
         cards_line=f"{len(answer.figures)} of {measured:,} measured: what is bad, then what matters most",
-        notes=list(answer.remarks),
+        more_bad=[
+            BadFigure(f"{one.label} {value_text(one.value, one.unit)}", one.name) for one in answer.more_bad_figures
+        ],
+        notes=[one for one in answer.remarks if one != answer.more_bad],
         causes=[_cause(one, noun, most, links, shares) for one in answer.causes],
         causes_line=f"{counted(outcomes.all_lost, f'lost {noun}')}, each counted once, "
         "under the first thing that went wrong"

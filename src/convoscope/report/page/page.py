@@ -246,6 +246,8 @@ class PageData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, re
     name: str
     folder: str
     """As a command names the run."""
+    where: str = ""
+    """Where that command is called, if the page does not show the folder."""
     noun: str
     order: str
     total: int
@@ -331,6 +333,7 @@ def _write(
         if comparison
         else run.name,
         folder=folder_text(run),
+        where=", in the folder that holds the run" if run.folder.is_absolute() else "",
         noun=answer.noun,
         order=answer.order,
         total=answer.conversations,
