@@ -23,7 +23,6 @@ name: {name}
 version: 1
 measures: {measures}
 scale: {scale}
-passes_at: 4
 fields: {field}
 schema: {schema}
 ---
