@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from scoring.test_engines import MINE
 from support.command_line import Ended
 from support.command_line import convoscope as run_command
+from support.engine_checks import CODE
+
+MINE = CODE.replace("NAME", "notes")
 
 
 @pytest.fixture
@@ -50,7 +52,7 @@ def test_formats(folder: Path) -> None:
     [
         ("x = 1", "my_notes.py declares no reader\n  make one: READER = MyReader()"),
         ("1 / 0", "my_notes.py:1: cannot be loaded: ZeroDivisionError: division by zero"),
-        (MINE.replace('name = "notes"', 'name = ""'), "my_notes.py: Notes has no name"),
+        (MINE.replace('name = "notes"', 'name = ""'), "my_notes.py: Talks has no name"),
         (MINE.replace('name = "notes"', 'name = "vapi"'), "my_notes.py: a reader named vapi exists already"),
     ],
 )

@@ -528,7 +528,8 @@ class TestNames:
         ],
     )
     def test_model_and_address(self, text: str, parts: tuple[str, str]) -> None:
-        assert judge_name(text)[1:] == parts
+        name = judge_name(text)
+        assert (name.model, name.address) == parts
 
     @pytest.mark.parametrize(
         "text",
