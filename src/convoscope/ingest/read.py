@@ -26,7 +26,7 @@ from convoscope.ingest.io.streams import as_files
 from convoscope.ingest.reader import Sample, registered
 from convoscope.ingest.report import ReadReport
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings, read_settings
-from convoscope.ingest.split import Read, cut, read_partition
+from convoscope.ingest.split import Read, contested_recordings, cut, read_partition
 
 PathLike = str | os.PathLike[str]
 MADE_IN_PYTHON = "conversations.jsonl"
@@ -84,8 +84,10 @@ class ReadStream:
         refuse_unmatched_speakers(self._settings, self.report, self._limit)
 
     def _all(self) -> Iterator[Read]:
+        inputs = self._found.inputs
         with tempfile.TemporaryDirectory(prefix="convoscope-") as scratch:
-            for partition in cut(self._found.inputs, self.report, Path(scratch)):
+            contested = contested_recordings(inputs, self._settings.audio)
+            for partition in cut(inputs, self.report, Path(scratch), contested=contested):
                 yield from read_partition(partition, self.report, self._settings, self._found.flows)
 
 
