@@ -229,6 +229,40 @@ def reading_text(report: ReadReport) -> str:
     return "; ".join([text, *_same_texts(report)])
 
 
+_SOUND_TEXTS = {
+    "audio_not_installed": ("", "pip install 'convoscope[audio]'"),
+    "recording_not_found": ("not found", "--audio FOLDER says where recordings are"),
+    "recording_remote": ("at an address", "--fetch-audio fetches it"),
+    "recording_not_readable": ("not readable", ""),
+    "recording_ambiguous": ("ambiguous", "name the right file in the log"),
+    "recording_empty": ("empty", ""),
+}
+"""Why a recording is not measured, and what to do."""
+
+
+_WITHOUT_WORDS = ("not found",)
+"""Causes whose example is a file and nothing else."""
+
+
+def sound_text(report: ReadReport) -> str:
+    """Which recordings were not measured, and why, in a sentence; nothing where there is none."""
+    if not report.sound:
+        return ""
+    total = sum(tally.count for tally in report.sound.values())
+    causes = []
+    for reason, tally in sorted(report.sound.items(), key=lambda pair: -pair[1].count):
+        words, hint = _SOUND_TEXTS.get(reason, (reason_text(reason), ""))
+        example = short_name(tally.examples[0]) if tally.examples else ""
+        if total == 1:  # its own words say it, where there are any
+            said = f"{example} {words}" if words in _WITHOUT_WORDS and example else example or words
+            causes.append(f"{said} ({hint})" if said and hint else said or hint)
+            continue
+        said = f"{tally.count:,} {words}".strip() if words else ""
+        said += f" ({example}{', …' if tally.count > 1 else ''})" if said and example else ""
+        causes.append(", ".join(filter(None, (said, hint))))
+    return f"sound: {counted(total, 'recording')} not measured: {'; '.join(causes)}"
+
+
 _SAME_TEXTS = {
     JOINED: ("{} joined by the id of their conversation", "record"),
     MERGED: ("{} merged into others that go on with them", "record"),

@@ -335,6 +335,44 @@ def folder_of(path: str) -> str:
 _SAMPLE = 64 * 1024
 
 
+class RecordingState(msgspec.Struct, frozen=True, array_like=True):
+    """A recording at a path that the log gives, as a run found it."""
+
+    path: str
+    size: int = -1
+    """-1: there was none."""
+    changed: int = 0
+    digest: str = ""
+
+    @property
+    def is_same(self) -> bool:
+        """Whether it is as it was. One that was only touched, or copied anew, is."""
+        now = _size_and_time(self.path)
+        return now == (self.size, self.changed) or (now[0] == self.size and _sampled_digest(self.path) == self.digest)
+
+
+def states_elsewhere(conversation: Conversation, near: Sequence[str], audio: str = "") -> Iterator[RecordingState]:
+    """The recordings of a conversation that are not beside its log, nor in the folder that the user names."""
+    recording = conversation.recording
+    for track in () if recording is None else recording.tracks:
+        named = track.path or file_of_url(track.url) or ""
+        folders = [conversation.source.folder] if conversation.source.folder else near
+        for path in [named] if os.path.isabs(named) else [os.path.join(folder, named) for folder in folders if named]:
+            whole = os.path.abspath(path) if "\0" not in path else ""
+            beside = os.path.dirname(whole) in map(os.path.abspath, near)
+            if whole and not beside and not (audio and Path(whole).is_relative_to(os.path.abspath(audio))):
+                size, changed = _size_and_time(whole)
+                yield RecordingState(whole, size, changed, "" if size < 0 else _sampled_digest(whole))
+
+
+def _size_and_time(path: str) -> tuple[int, int]:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return -1, 0
+    return status.st_size, status.st_mtime_ns
+
+
 def recordings_of(inputs: Iterable[Input], audio: str = "") -> dict[str, str]:
     """A digest of each recording beside the logs, and in the folder that the user names, by its name.
 
