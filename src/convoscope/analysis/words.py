@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from convoscope.harmless import one_line
 from convoscope.ingest.companions.flows import FORMAT as FLOW_DEFINITION
-from convoscope.ingest.report import COPIES, EQUAL, JOINED, MERGED, OVERLAP, SPLIT, ReadReport
+from convoscope.ingest.report import COPIES, EQUAL, JOINED, MERGED, OVERLAP, RECORDING, SPLIT, ReadReport
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE
 from convoscope.runs.ranking import Basis, Failure
 from convoscope.runs.run import Run
@@ -213,15 +213,19 @@ def reading_text(report: ReadReport) -> str:
     unread = [
         short_name(name)
         for name, file in report.files.items()
-        if not file.conversations and ((not file.is_companion and file.format != FLOW_DEFINITION) or file.skipped)
+        if not file.conversations
+        and ((not file.is_companion and file.format != FLOW_DEFINITION) or (file.skipped and file.format != RECORDING))
     ]
     companions = [short_name(name) for name, file in report.files.items() if file.is_companion and not file.skipped]
+    recordings = sum(file.is_companion and file.format == RECORDING for file in report.files.values())
     text = f"read {counted(report.conversations, 'conversation')} from {counted(read, 'file')} "
     text += f"({', '.join(formats) or 'no known format'})"
     if declared:
         text += f", with {counted(declared, 'file')} of flow definitions"
     if companions:
         text += f", with {first_of(companions, MAX_UNREAD)} beside {'it' if read == 1 else 'them'}"
+    if recordings:
+        text += f", with {counted(recordings, 'recording')}"
     if unread:
         text += f"; {counted(len(unread), 'file')} gave none: {first_of(unread, MAX_UNREAD)}"
     if report.records_seen > report.records_used:

@@ -22,6 +22,9 @@ MERGED, JOINED, COPIES, SPLIT, EQUAL, OVERLAP = "merged", "joined", "copies", "s
 conversation; a copy of another record, file or conversation; a session that went on after a long silence; equal to
 another record, and nothing says that it is a copy; or it begins with the end of several others."""
 
+RECORDING = "recording"
+"""The format of a file that holds the sound of a call."""
+
 Kind = Literal["repaired", "inferred", "ignored", "set_aside", "unknown"]
 
 

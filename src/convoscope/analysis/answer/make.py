@@ -432,7 +432,7 @@ def noun_of(run: Run) -> Noun:
     conversations = list(first_conversations(run, _LOOKED_AT))
     # One without a word, such as a call that was not answered, does not say what it is.
     talks = [one for one in conversations if one.utterances] or conversations
-    calls = list(map(is_phone_call, talks))
+    calls = [is_phone_call(one) or (one.recording is not None and one.pipeline is None) for one in talks]
     if conversations and all(calls):
         return "call"
     if not any(calls) and any(one.utterances for one in conversations):
