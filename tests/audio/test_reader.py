@@ -12,9 +12,11 @@ import soundfile
 from numpy.typing import NDArray
 
 import convoscope
-from convoscope.analysis.words import reading_text
+from convoscope.analysis.words import reading_text, sides_text
+from convoscope.audio.resource import Recordings
 from convoscope.conversation import AudioFile, Conversation, Marker, Time, Track, Utterance
 from convoscope.errors import NothingReadable, UsageError
+from convoscope.metrics.audio.talk import overlap_share
 from convoscope.metrics.registry import installed
 from convoscope.report.speech_lanes import Ruler
 from convoscope.report.story import shown_recording
@@ -236,6 +238,30 @@ def test_an_echo_of_the_agent_is_no_speech_of_the_caller(tmp_path: Path) -> None
     assert all(any(abs(at - start) < 0.5 for start, _ in SPOKEN["channel 1"]) for at in begins["channel 1"])
 
 
+def test_sides_without_names_have_shares_and_gaps() -> None:
+    """By SPOKEN: channel 1 speaks 3.53 + 1.48 + 2.65 + 0.76 + 1.37 = 9.79 s, channel 2 16.48 s. The other side begins
+    0.80, 0.90, 1.00, 1.20, 2.10, 0.90 and 0.70 s after the last word: 7 changes, and 0.90 s is the median."""
+    [call], _ = read(EXAMPLE)
+    observation = overlap_share.function(call, Recordings())
+    talk = observation.details["talk"]
+    first, second = (float(talk[f"channel {number}"].split()[0]) for number in (1, 2))
+    assert first == pytest.approx(9.79, abs=5 * NEAR)
+    assert second == pytest.approx(16.48, abs=4 * NEAR)
+    gap, _, text = talk["gap"].partition(" s, ")
+    assert float(gap) == pytest.approx(0.9, abs=NEAR)
+    assert text == "median of 7 changes of side"
+
+
+def test_the_next_step_is_a_command(tmp_path: Path) -> None:
+    stream = convoscope.read(EXAMPLE)
+    list(stream)
+    command = 'convoscope score bakery.ogg --speaker agent="channel 1" (or "channel 2")'
+    assert sides_text(stream.report) == f"who is on which channel is not known; {command} measures each side"
+    known = convoscope.read(EXAMPLE, speakers={"user": "channel 1"})
+    list(known)
+    assert sides_text(known.report) == ""
+
+
 def test_one_channel_has_no_speaker_to_name(tmp_path: Path) -> None:
     samples, rate = example(5.0)
     soundfile.write(tmp_path / "mono.wav", samples.mean(axis=1), rate)
@@ -271,8 +297,8 @@ def test_fields_that_decide_the_sides_are_not_unknown() -> None:
 
 def test_a_page_does_not_show_folders() -> None:
     recording = AudioFile(
-        tracks=(Track(path="/home/ann/a.wav"), Track(path="b.wav")),
-        extras={"recording_ambiguous": ["/home/ann/c.wav"], "kept": "/x"},
+        tracks=(Track(path="/calls/ann/a.wav"), Track(path="b.wav")),
+        extras={"recording_ambiguous": ["/calls/ann/c.wav"], "kept": "/x"},
     )
     assert shown_recording(recording) == AudioFile(
         tracks=(Track(path="a.wav"), Track(path="b.wav")), extras={"recording_ambiguous": ["c.wav"], "kept": "/x"}

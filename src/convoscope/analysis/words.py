@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from convoscope.harmless import one_line
 from convoscope.ingest.companions.flows import FORMAT as FLOW_DEFINITION
 from convoscope.ingest.report import COPIES, EQUAL, JOINED, MERGED, OVERLAP, RECORDING, SPLIT, ReadReport
+from convoscope.ingest.speaker_labels import UNKNOWN_SPEAKER
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE
 from convoscope.runs.ranking import Basis, Failure
 from convoscope.runs.run import Run
@@ -244,6 +245,21 @@ _SOUND_TEXTS = {
 """Why a recording is not measured, and what to do."""
 
 
+def sides_text(report: ReadReport, paths: Sequence[object] = ()) -> str:
+    """The command that says who is on which channel of recordings without a log; nothing where it is known.
+
+    Without the paths that were given, which a page must not show, it names the file.
+    """
+    unknown = report.inferred.get(UNKNOWN_SPEAKER)
+    files = [name for name, file in report.files.items() if file.format == RECORDING and file.conversations]
+    if unknown is None or not files:
+        return ""
+    source = shlex.quote(one_line(files[0])) if len(files) == 1 else "RECORDINGS"
+    source = " ".join(shlex.quote(one_line(str(path))) for path in paths) or source
+    command = f'convoscope score {source} --speaker agent="channel 1"'
+    return f'who is on which channel is not known; {command} (or "channel 2") measures each side'
+
+
 _WITHOUT_WORDS = ("not found",)
 """Causes whose example is a file and nothing else."""
 
@@ -258,12 +274,12 @@ def sound_text(report: ReadReport) -> str:
         words, hint = _SOUND_TEXTS.get(reason, (reason_text(reason), ""))
         example = short_name(tally.examples[0]) if tally.examples else ""
         if total == 1:  # its own words say it, where there are any
-            said = f"{example} {words}" if words in _WITHOUT_WORDS and example else example or words
-            causes.append(f"{said} ({hint})" if said and hint else said or hint)
+            cause = f"{example} {words}" if words in _WITHOUT_WORDS and example else example or words
+            causes.append(f"{cause} ({hint})" if cause and hint else cause or hint)
             continue
-        said = f"{tally.count:,} {words}".strip() if words else ""
-        said += f" ({example}{', …' if tally.count > 1 else ''})" if said and example else ""
-        causes.append(", ".join(filter(None, (said, hint))))
+        cause = f"{tally.count:,} {words}".strip() if words else ""
+        cause += f" ({example}{', …' if tally.count > 1 else ''})" if cause and example else ""
+        causes.append(", ".join(filter(None, (cause, hint))))
     return f"sound: {counted(total, 'recording')} not measured: {'; '.join(causes)}"
 
 

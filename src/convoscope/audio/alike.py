@@ -56,11 +56,11 @@ def _same(header: SoundHeader, levels: NDArray[np.float64], path: Path, other: S
         levels, others = levels.mean(axis=1, keepdims=True), others.mean(axis=1, keepdims=True)
     # A codec may shift its sound a little.
     for shift in (0, 1, -1, 2, -2):
-        one, two = levels[max(0, shift) :], others[max(0, -shift) :]
-        count = min(len(one), len(two))
-        one, two = (part[:count].ravel() - part[:count].mean() for part in (one, two))
-        powers = float(one @ one), float(two @ two)
-        if all(powers) == any(powers) and float(one @ two) >= _ALIKE * float(np.sqrt(powers[0] * powers[1])):
+        left, right = levels[max(0, shift) :], others[max(0, -shift) :]
+        count = min(len(left), len(right))
+        left, right = (part[:count].ravel() - part[:count].mean() for part in (left, right))
+        powers = float(left @ left), float(right @ right)
+        if all(powers) == any(powers) and float(left @ right) >= _ALIKE * float(np.sqrt(powers[0] * powers[1])):
             return True
     return False
 

@@ -52,10 +52,10 @@ def transcribe(
     with_words: set[str] = set()
 
     def looked_at() -> Iterator[Conversation]:
-        for one in stream:
-            if not has_no_words(one):
-                with_words.add(one.id)
-            yield one
+        for conversation in stream:
+            if not has_no_words(conversation):
+                with_words.add(conversation.id)
+            yield conversation
 
     conversations, refused = write_down(looked_at(), recogniser, cache=cache)
     for id, why in refused.items():

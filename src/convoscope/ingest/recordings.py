@@ -152,8 +152,8 @@ class RecordingFinder:
             parts = len(_parts(named)) if len(self._folders) > 1 else 0
             yield from (_Candidate(os.path.join(folder, named), parts) for folder in self._folders)
         for folder in self._folders if name else ():
-            beside = os.path.join(folder, name)
-            yield _Candidate(beside, _shared(beside, address))
+            path = os.path.join(folder, name)
+            yield _Candidate(path, _shared(path, address))
 
 
 def _shared(path: str, named: str) -> int:
@@ -359,8 +359,8 @@ def states_elsewhere(conversation: Conversation, near: Sequence[str], audio: str
         folders = [conversation.source.folder] if conversation.source.folder else near
         for path in [named] if os.path.isabs(named) else [os.path.join(folder, named) for folder in folders if named]:
             whole = os.path.abspath(path) if "\0" not in path else ""
-            beside = os.path.dirname(whole) in map(os.path.abspath, near)
-            if whole and not beside and not (audio and Path(whole).is_relative_to(os.path.abspath(audio))):
+            is_near = os.path.dirname(whole) in map(os.path.abspath, near)
+            if whole and not is_near and not (audio and Path(whole).is_relative_to(os.path.abspath(audio))):
                 size, changed = _size_and_time(whole)
                 yield RecordingState(whole, size, changed, "" if size < 0 else _sampled_digest(whole))
 

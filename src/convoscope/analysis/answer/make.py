@@ -47,6 +47,7 @@ from convoscope.analysis.words import (
     cut_text,
     reading_text,
     reason_text,
+    sides_text,
     sound_text,
     trial_text,
     unrounded_text,
@@ -133,7 +134,7 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
         reading=reading_text(run.read_report),
         broken=_broken(ranking, noun),
         unread=unread_languages(summary, noun),
-        sound=sound_text(run.read_report),
+        sound=" ".join(filter(None, (sound_text(run.read_report), sides_text(run.read_report)))),
         hint=hint.text,
     )
 

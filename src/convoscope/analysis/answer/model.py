@@ -234,7 +234,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     unread: str = ""
     """How many conversations are in languages that some figures do not read, in one line."""
     sound: str = ""
-    """Which recordings were not measured, and why, in one line."""
+    """Which recordings were not measured, and why; what says who is on which channel."""
     hint: str = ""
     """What would make the answer a better one."""
 
