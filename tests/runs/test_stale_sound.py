@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from convoscope.analysis.answer import make_answer
 from convoscope.analysis.words import sound_text
 from convoscope.ingest.report import ReadReport
 from support import sounds
@@ -100,7 +101,9 @@ def test_what_is_said_of_recordings_that_are_not_measured(tmp_path: Path) -> Non
     (tmp_path / "sound").mkdir()
     (tmp_path / "sound" / "a.wav").write_text("no sound")
     log(tmp_path, str(tmp_path / "sound" / "a.wav"))
-    assert sound_text(scored(tmp_path).read_report) == "sound: 1 recording not measured: a.wav: is not a recording"
+    words = "sound: 1 recording not measured: a.wav: is not a recording"
+    assert sound_text(scored(tmp_path).read_report) == words
+    assert words in make_answer(scored(tmp_path)).remarks  # what page and notebook show
 
     log(tmp_path, *(str(tmp_path / "sound" / f"{name}.wav") for name in "abc"))
     assert sound_text(scored(tmp_path).read_report) == (
