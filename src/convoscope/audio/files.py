@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from convoscope.audio.activity import RATE, speech_probabilities, speech_spans
+from convoscope.audio.alike import ambiguous, best_of
 from convoscope.audio.decode import SoundHeader, blocks, go_to, opened, read_header, resampled
 from convoscope.audio.echo import Voices, without_echo
 from convoscope.audio.mpeg_messages import kept_from_screen
 from convoscope.audio.sides import CONTRADICTED, UNKNOWN, ChannelSide, labels_in_extras, stated_sides, timeline_sides
 from convoscope.conversation import ASSISTANT, USER, Conversation, Track
+from convoscope.ingest.recordings import AMBIGUOUS, CANDIDATES
 from convoscope.resources.sound import Basis, RecordingError, Span
 
 if TYPE_CHECKING:
@@ -175,7 +177,12 @@ def _tracks(conversation: Conversation, *, fetch: bool, listen: bool) -> tuple[F
     if conversation.recording is None:
         is_item = conversation.source.format == "standard-data"
         raise RecordingError("no_raw_complete_audio" if is_item else "no_recording")
-    files, refusals = _open_files(conversation, conversation.recording.tracks, fetch=fetch)
+    recording = conversation.recording
+    if paths := recording.extras.get(AMBIGUOUS):
+        raise ambiguous(paths, "may be of another conversation")
+    candidates = recording.extras.get(CANDIDATES)
+    chosen = () if not candidates else (Track(path=str(best_of(candidates))),)
+    files, refusals = _open_files(conversation, (*chosen, *recording.tracks), fetch=fetch)
     if not files:
         raise refusals[0] if refusals else RecordingError("no_recording", "the log names no file and no address")
     tracks: list[FileTrack] = []

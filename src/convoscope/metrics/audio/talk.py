@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
+from statistics import median
 
 from convoscope.audio.against_log import Spans, are_separate, joined, shared, total
 from convoscope.audio.call_comparison import without_speech
@@ -152,7 +153,9 @@ def overlap_share(conversation: Conversation, recording: Recording) -> Observati
 
     Seconds in which there is speech on two tracks ÷ seconds with speech, by voice activity. It needs a track for each
     side, and not who is who. An echo of one track on another is left out. Where most speech of one track is still on
-    another too, the tracks are not separate: unmeasured.
+    another too, the tracks are not separate: unmeasured. Of a recording without a log, the details have the seconds and
+    the share of each channel, and the silence from the end of one side to the beginning of the other (`talk`): they
+    claim nothing of who is on which channel.
 
     >>> value(overlap_share, example("0-1 user: Are you open?", "2-3 assistant: Until six."))
     'no_recording'
@@ -170,11 +173,19 @@ def overlap_share(conversation: Conversation, recording: Recording) -> Observati
         if end - start >= LEAST_OVERLAP
     ]
     speech = joined([span for one in spans for span in one], 0.0)
+    gaps = _gaps(spans)
+    seconds = [total(one) for one in spans]
+    talk = {
+        f"channel {number}": f"{one:.1f} s, {100 * one / sum(seconds):.1f} % of the speech of all"
+        for number, one in enumerate(seconds, 1)
+    }
+    talk |= {"gap": f"{median(gaps):.2f} s, median of {len(gaps):,} changes of side"} if gaps else {}
+    details = {"moments": moments[:MOST_MOMENTS]} if moments else {}
     return ratio(
         conversation,
         round(total(both), 3),
         round(total(speech), 3),
-        details={"moments": moments[:MOST_MOMENTS]} if moments else None,
+        details={**details, "talk": talk} if _is_bare(conversation) else details or None,
     )
 
 
@@ -225,6 +236,19 @@ def _sides(conversation: Conversation, recording: Recording) -> list[Spans] | Ob
     if not are_separate(spans):
         return unmeasured(conversation, "channels_not_separate")
     return spans
+
+
+def _gaps(sides: Sequence[Spans]) -> list[float]:
+    """The silences after which the other side speaks than the one that spoke last."""
+    utterances = sorted((start, end, side) for side, spans in enumerate(sides) for start, end in joined(spans, 1.0))
+    gaps: list[float] = []
+    last, who = -1.0, -1
+    for start, end, side in utterances:
+        if who >= 0 and side != who and start > last:
+            gaps.append(start - last)
+        if end > last:
+            last, who = end, side
+    return gaps
 
 
 def _in_common_time(tracks: Sequence[RecordedTrack]) -> list[tuple[RecordedTrack, Spans]]:

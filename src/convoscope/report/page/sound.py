@@ -435,7 +435,7 @@ def _clocks(conversation: Conversation) -> set[str]:
 
 
 def _open_tracks(conversation: Conversation, *, listen: bool) -> Sequence[RecordedTrack]:
-    if conversation.recording is None or not conversation.recording.tracks:
+    if conversation.recording is None or not (conversation.recording.tracks or conversation.recording.extras):
         raise RecordingError("no_recording")
     try:
         import soundfile  # noqa: F401
