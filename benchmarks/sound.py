@@ -194,13 +194,13 @@ def _call(folder: Path, wave: Wave) -> Conversation:
     import soundfile
 
     path = folder / "sound.wav"
-    soundfile.write(path, np.stack((wave, np.zeros_like(wave)), axis=1), RATE, subtype="PCM_16")
-    return _of_file(path)
+    soundfile.write(path, wave, RATE, subtype="PCM_16")
+    return _of_file(path, "agent")
 
 
-def _of_file(path: Path) -> Conversation:
+def _of_file(path: Path, *channels: str) -> Conversation:
     speakers = (Participant("agent", "assistant"), Participant("caller", "user"))
-    recording = AudioFile(tracks=(Track(path=str(path), channels=("agent", "caller")),))
+    recording = AudioFile(tracks=(Track(path=str(path), channels=channels),))
     return Conversation(id="call", participants=speakers, recording=recording)
 
 
@@ -344,7 +344,7 @@ def _measured(path: str, left_out: str) -> None:
 
     base = _peak_megabytes()
     chosen: Iterator[Any] = (one for one in vars(sound).values() if isinstance(one, Metric))
-    conversation, recording, began = _of_file(Path(path)), Recordings(), process_time()
+    conversation, recording, began = _of_file(Path(path), "agent", "caller"), Recordings(), process_time()
     for metric in chosen:
         if not left_out or metric.name != f"audio.{left_out}":
             metric(conversation, recording=recording)

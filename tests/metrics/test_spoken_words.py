@@ -80,7 +80,7 @@ class TestWordAccuracy:
         [
             (Tapes(), "recording_not_found"),
             (Tapes(Tape("", "", (0, 5)), Tape("", "", (5, 9))), "speakers_unknown"),
-            (Tapes(Tape("user", "user", (0, 5))), "speakers_unknown"),
+            (Tapes(Tape("user", "user", (0, 5))), "no_track_of_speaker"),
             (Tapes(Tape("", "", (0, 5))), "speakers_unknown"),  # one channel, and a log without times
             (Tapes(Tape("agent", "assistant")), "too_little_speech"),
         ],

@@ -196,8 +196,8 @@ def estimated_shift(log: Sequence[LoggedTurn], sound: Mapping[str, Spans], state
     return min((chosen, *rivals), key=lambda shift: abs(shift.offset - (stated or 0.0))) if rivals else chosen
 
 
-def agreement(log: Sequence[LoggedTurn], sound: Mapping[str, Spans], stated: float | None) -> float:
-    """How well a log fits the sound under the best shift, from 0 to 1; 0 where it may be the sound of another call.
+def fitting_shift(log: Sequence[LoggedTurn], sound: Mapping[str, Spans], stated: float | None) -> Shift | None:
+    """The shift under which a log fits the sound best; None where it may be the sound of another call.
 
     A few turns fit those of another call by chance. So fewer than `FEWEST` are compared at the stated offset only, and
     fewer than `MANY` have to fit near it, or nearly everywhere.
@@ -207,15 +207,13 @@ def agreement(log: Sequence[LoggedTurn], sound: Mapping[str, Spans], stated: flo
     ranked = _fitting(logged, heard, stated) if count >= FEWEST else []
     if count < FEWEST and stated is not None:
         ranked = [(_agreement(Shift(stated), logged, heard), Shift(stated))]
-    return max(
-        (
-            fit
-            for fit, shift in ranked
-            if fit >= ALIKE
-            and (count >= MANY or fit >= FEW_ALIKE or (stated is not None and abs(shift.offset - stated) <= 2 * NEAR))
-        ),
-        default=0.0,
-    )
+    fitting = [
+        (fit, shift)
+        for fit, shift in ranked
+        if fit >= ALIKE
+        and (count >= MANY or fit >= FEW_ALIKE or (stated is not None and abs(shift.offset - stated) <= 2 * NEAR))
+    ]
+    return max(fitting)[1] if fitting else None
 
 
 def goes_on_through(log: Sequence[LoggedTurn], sound: Mapping[str, Spans]) -> bool:

@@ -31,7 +31,7 @@ LEAST_CUT = 1.5
 
 _clock_metric = partial(
     metric,
-    version=4,
+    version=5,
     observes=CONVERSATION,
     better=LOWER,
     needs=(LOGGED_SOUND, SOUND),
@@ -39,7 +39,7 @@ _clock_metric = partial(
     also={"p50": percentile(50), "max": MAXIMUM_OF_SUBJECTS},
     sensitive_to=(),
 )
-_share = partial(share_metric, version=4, better=LOWER, needs=(LOGGED_SOUND, SOUND), sensitive_to=())
+_share = partial(share_metric, version=5, better=LOWER, needs=(LOGGED_SOUND, SOUND), sensitive_to=())
 
 
 @_clock_metric("audio.log_offset", unit=SECONDS, label="clock of the log against the sound", importance=5)
@@ -89,7 +89,7 @@ def log_drift(conversation: Conversation, recording: Recording) -> Observation:
 
 @metric(
     "audio.log_jitter",
-    version=4,
+    version=5,
     label="logged start against the sound",
     importance=4,
     observes=EVENT,

@@ -42,6 +42,8 @@ def observed(conversation: Conversation, recording: Recording, role: str, measur
         if not any(track.speech() for track in tracks) and all(_is_silent(track) for track in tracks):
             raise RecordingError("recording_silent", "never louder than −60 dBFS")
         sounds = sounds_of(conversation, tracks, role)
+        if all(not sound.track.speech() and _is_silent(sound.track) for sound in sounds):
+            raise RecordingError("recording_silent", "this side is never louder than −60 dBFS")
         seconds = sum(sound.seconds for sound in sounds)
         if seconds < LEAST_SPEECH:
             raise RecordingError("too_little_speech", f"{seconds:.1f} s of speech; at least {LEAST_SPEECH:g}")
@@ -130,7 +132,7 @@ def _second_opinion(turns: Sequence[TurnQuality]) -> dict[str, float]:
 
 @metric(
     "audio.mos",
-    version=4,
+    version=5,
     observes=CONVERSATION,
     needs=side(ASSISTANT),
     unit=_MOS_UNIT,
@@ -161,7 +163,7 @@ def mos(conversation: Conversation, recording: Recording) -> Observation:
 @metric(
     "audio.mos",
     variant="telephone",
-    version=4,
+    version=5,
     observes=CONVERSATION,
     needs=side(ASSISTANT),
     unit=_MOS_UNIT,
@@ -190,7 +192,7 @@ def mos_telephone(conversation: Conversation, recording: Recording) -> Observati
 @metric(
     "audio.mos",
     variant="caller",
-    version=4,
+    version=5,
     observes=CONVERSATION,
     needs=side(USER),
     unit=_MOS_UNIT,
@@ -216,7 +218,7 @@ def mos_caller(conversation: Conversation, recording: Recording) -> Observation:
 @metric(
     "audio.tone_clarity",
     variant="rules",
-    version=4,
+    version=5,
     observes=CONVERSATION,
     needs=side(ASSISTANT),
     unit="of 10",
@@ -336,7 +338,7 @@ def _near(sound: SpeakerSound, breakages: Iterable[Breakage]) -> list[Breakage]:
 
 @metric(
     "audio.audio_breakage",
-    version=5,
+    version=6,
     observes=CONVERSATION,
     needs=side(ASSISTANT),
     unit="per minute",
@@ -364,7 +366,7 @@ def audio_breakage(conversation: Conversation, recording: Recording) -> Observat
 @metric(
     "audio.audio_breakage",
     variant="caller",
-    version=5,
+    version=6,
     observes=CONVERSATION,
     needs=side(USER),
     unit="per minute",
@@ -389,7 +391,7 @@ def audio_breakage_caller(conversation: Conversation, recording: Recording) -> O
 
 @metric(
     "audio.assistant_average_pitch_hz",
-    version=4,
+    version=5,
     observes=CONVERSATION,
     needs=side(ASSISTANT),
     unit="Hz",
@@ -430,7 +432,7 @@ def assistant_average_pitch_hz(conversation: Conversation, recording: Recording)
 
 @metric(
     "audio.assistant_volume_rms",
-    version=4,
+    version=5,
     observes=CONVERSATION,
     needs=side(ASSISTANT),
     unit="dBFS",
