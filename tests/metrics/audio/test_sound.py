@@ -120,6 +120,21 @@ class TestMos:
         assert observe(metrics.mos_telephone, of_agent(tmp_path, speech)).reason == "no_telephone_band"
         assert metrics.mos_telephone.ten is None
 
+    @pytest.mark.parametrize("way", ["linear", "held", "hissing"])
+    def test_a_telephone_that_was_resampled_badly_is_one(self, tmp_path: Path, speech: Any, way: str) -> None:
+        """What is above 4 kHz is a mirror image of the voice, or noise, and none of it is the voice's."""
+        narrow = banded(speech, 0, 3700)[::2]
+        times = np.arange(2 * len(narrow)) / 2
+        wide = {
+            "linear": np.interp(times, np.arange(len(narrow)), narrow),
+            "held": np.repeat(narrow, 2),
+            "hissing": banded(speech, 0, 3700) + sounds.noise(len(speech) / sounds.RATE, 0.002)[: len(speech)],
+        }[way].astype(np.float32)
+        assert observe(metrics.mos, of_agent(tmp_path, wide)).reason == "telephone_band"
+        assert 2 < value(metrics.mos_telephone, tmp_path, wide) < 4.5
+        clean = value(metrics.tone_clarity_rules, tmp_path, banded(speech, 0, 3700))
+        assert value(metrics.tone_clarity_rules, tmp_path, wide) <= clean
+
     def test_the_user(self, tmp_path: Path, speech: Any) -> None:
         conversation = call(sounds.write(tmp_path / "c.wav", speech), "caller")
         assert (observe(metrics.mos_caller, conversation).value or 0) > 4
@@ -251,6 +266,10 @@ class TestOneChannel:
         assert (
             observe(metrics.mos_caller, conversation).reason == "too_little_speech"
         )  # 1.6 s twice; voice activity: less
+        # The loudness of the channel is that of both, and not the agent's.
+        volume = observe(metrics.assistant_volume_rms, conversation).details or {}
+        assert "rms" in volume
+        assert "lufs" not in volume
 
     def test_without_times_the_speakers_are_unknown(self, tmp_path: Path, speech: Any) -> None:
         wave, _ = self.lines(speech)
