@@ -109,12 +109,13 @@ def test_the_same_recorded_twice_is_one_channel(tmp_path: Path) -> None:
     assert len(call.participants) == 2
 
 
-def test_a_side_that_never_speaks_has_no_utterance(tmp_path: Path) -> None:
+def test_where_only_one_channel_has_speech_it_may_be_that_of_both(tmp_path: Path) -> None:
     samples, rate = example()
     samples[:, 1] = 0.0
     soundfile.write(tmp_path / "half.wav", samples, rate)
-    [call], _ = read(tmp_path / "half.wav", speakers={"agent": "channel 2", "user": "channel 1"})
-    assert {call.roles[one.speaker] for one in call.timeline if isinstance(one, Utterance)} == {"user"}
+    [call], report = read(tmp_path / "half.wav", speakers={"agent": "channel 2", "user": "channel 1"})
+    assert not [one for one in call.timeline if isinstance(one, Utterance)]
+    assert "channels_not_separate" in report.set_aside
     assert sorted(call.roles.values()) == ["assistant", "user"]
 
 
