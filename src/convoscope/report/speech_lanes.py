@@ -11,9 +11,9 @@ from typing import Literal
 import msgspec
 
 from convoscope.analysis.words import counted, seconds_text
-from convoscope.audio.call_comparison import FROM_SOUND
 from convoscope.conversation import Conversation, StateEntered, StateExited, Time, ToolCall, Track, Utterance
 from convoscope.ingest.recordings import base_name
+from convoscope.resources.sound import FROM_SOUND
 
 Kind = Literal["speaker", "tools", "states"]
 
