@@ -108,12 +108,39 @@ LADDERS: dict[str, tuple[Step, ...]] = {
     "clipping": (Step("clip ×4", _clip(4)), Step("clip ×16", _clip(16))),
     "dropouts": tuple(Step(f"dropouts {share:.0%}", _drop(share)) for share in (0.05, 0.15, 0.30)),
     "band": tuple(Step(f"below {hertz} Hz", _below(hertz)) for hertz in (2000, 900)),
-    "Opus": tuple(Step(f"Opus {bits}bit/s", _opus(bits)) for bits in ("24k", "6k")),
+    "Opus": tuple(Step(f"Opus {bits}bit/s", _opus(bits)) for bits in ("24k", "9k")),
     "MP3": tuple(Step(f"MP3 {bits}bit/s", _mp3(bits)) for bits in ("64k", "16k")),
 }
+
+
+def _wider(upsampled: Callable[[Wave], NDArray[np.floating]]) -> Callable[[Wave], Wave]:
+    """A voice of a telephone with twice as many samples a second, made by something simple."""
+
+    def damage(wave: Wave) -> Wave:
+        narrow = _below(3_700)(wave)[::2]
+        return upsampled(narrow)[: len(wave)].astype(np.float32)
+
+    return damage
+
+
+def _hissing(narrow: Wave) -> Wave:
+    wide = np.fft.irfft(np.fft.rfft(narrow), 2 * len(narrow)) * 2
+    hiss = 0.002 * np.random.default_rng(0).standard_normal(len(wide))
+    return (wide + hiss).astype(np.float32)
+
+
+WIDER = (
+    Step("8 kHz, linear", _wider(lambda wave: np.interp(np.arange(2 * len(wave)) / 2, np.arange(len(wave)), wave))),
+    Step("8 kHz, held", _wider(lambda wave: np.repeat(wave, 2))),
+    Step("8 kHz, hiss", _wider(_hissing)),
+)
+"""What is above 4 kHz is no voice: they are telephones, and no clearer than one."""
 OTHERS = (
+    *WIDER,
+    Step("8 kHz", _below(3_700)),
     Step("reverb 0.8 s", _reverb),
     Step("µ-law 8 kHz", _codec("-f", "mulaw")),
+    Step("Opus 6kbit/s", _opus("6k")),
     Step("GSM 8 kHz", _codec("-f", "gsm", "-c:a", "libgsm")),
     Step("level ×0.1", lambda wave: (0.1 * wave).astype(np.float32)),
     Step("reversed", lambda wave: wave[::-1].copy()),
@@ -194,13 +221,13 @@ def _call(folder: Path, wave: Wave) -> Conversation:
     import soundfile
 
     path = folder / "sound.wav"
-    soundfile.write(path, np.stack((wave, np.zeros_like(wave)), axis=1), RATE, subtype="PCM_16")
-    return _of_file(path)
+    soundfile.write(path, wave, RATE, subtype="PCM_16")
+    return _of_file(path, "agent")
 
 
-def _of_file(path: Path) -> Conversation:
+def _of_file(path: Path, *channels: str) -> Conversation:
     speakers = (Participant("agent", "assistant"), Participant("caller", "user"))
-    recording = AudioFile(tracks=(Track(path=str(path), channels=("agent", "caller")),))
+    recording = AudioFile(tracks=(Track(path=str(path), channels=channels),))
     return Conversation(id="call", participants=speakers, recording=recording)
 
 
@@ -232,6 +259,10 @@ def _ladders(folder: Path, voice: str, wave: Wave) -> None:
     rows = {step.name: _row(folder, step.name, step.damage(wave)) for step in (*steps, *OTHERS)}
     for title, expected in EXPECTED.items():
         _count(title, expected, clean, rows)
+    clear = [rows[step.name]["clarity"] or 0.0 for step in WIDER]
+    phones = sum(rows[step.name]["on phone"] is not None for step in WIDER)
+    worse = sum(one <= (rows["8 kHz"]["clarity"] or 0.0) for one in clear)
+    print(f"  8 kHz, badly resampled: {phones} of {len(WIDER)} are telephones, {worse} no clearer than 8 kHz")
     print()
 
 
@@ -344,7 +375,7 @@ def _measured(path: str, left_out: str) -> None:
 
     base = _peak_megabytes()
     chosen: Iterator[Any] = (one for one in vars(sound).values() if isinstance(one, Metric))
-    conversation, recording, began = _of_file(Path(path)), Recordings(), process_time()
+    conversation, recording, began = _of_file(Path(path), "agent", "caller"), Recordings(), process_time()
     for metric in chosen:
         if not left_out or metric.name != f"audio.{left_out}":
             metric(conversation, recording=recording)

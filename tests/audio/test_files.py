@@ -189,6 +189,31 @@ class TestReasons:
         assert track.speech() == ()
 
 
+def in_room(wave: Any) -> Any:
+    """Over a loudspeaker, in a room whose sound falls by 60 dB in 0.3 s."""
+    size = round(0.25 * sounds.RATE)
+    tail = sounds.noise(0.25, 1.0)[:size] * 10 ** (-3 * np.arange(size) / (0.3 * sounds.RATE))
+    return np.convolve(wave, tail / np.sqrt((tail**2).sum()))[: len(wave)].astype(np.float32)
+
+
+def delayed(wave: Any, seconds: float) -> Any:
+    return np.roll(wave, round(seconds * sounds.RATE))  # it ends in silence
+
+
+DAMAGES: dict[str, Any] = {
+    "inverse": lambda agent, caller, both: (both, -both),
+    "panned": lambda agent, caller, both: (0.4 * both, both),
+    "late": lambda agent, caller, both: (both, delayed(both, 0.03)),
+    "late and soft": lambda agent, caller, both: (both, 0.3 * delayed(both, 0.03)),
+    "room": lambda agent, caller, both: (both, 0.9 * in_room(both)),
+    "one is silent": lambda agent, caller, both: (both, 0 * both),
+    "agent on both": lambda agent, caller, both: (both, agent),
+    "agent is silent": lambda agent, caller, both: (caller, 0 * agent),
+    "a bit of both on both": lambda agent, caller, both: (caller + 0.4 * agent, agent + 0.4 * caller),
+    "a soft caller": lambda agent, caller, both: (0.03 * caller, agent),
+}
+
+
 class TestSides:
     LINES = (
         ("assistant", "Thank you for calling the city museum, how may I help you?", "slt"),
@@ -254,6 +279,57 @@ class TestSides:
         path = str(sounds.write(tmp_path / "c.wav", agent + caller, agent + caller))
         [track] = load_tracks(call(Track(path=path, channels=("assistant", "user")), times=times))
         assert (track.speaker, track.role, track.basis) == ("", "", "unknown")
+
+    def calls(self, tmp_path: Path, damage: str) -> tuple[Conversation, Conversation]:
+        """A call whose channels hold more than they are said to, with times of the log and without."""
+        lines = [(role, sounds.said(text, voice)) for role, text, voice in self.LINES]
+        agent, caller, times = sounds.call_of(*lines)
+        both = agent + caller
+        left, right = DAMAGES[damage](agent, caller, both)
+        peak = max(np.abs(left).max(), np.abs(right).max())
+        path = str(sounds.write(tmp_path / f"{damage}.wav", 0.5 * left / peak, 0.5 * right / peak))
+        track = Track(path=path, channels=("caller", "bot"))
+        return call(track, times=times), call(track)
+
+    @pytest.mark.parametrize("damage", ["inverse", "panned", "late", "room", "late and soft", "one is silent"])
+    def test_where_all_are_on_one_channel_the_log_cuts_it(self, tmp_path: Path, damage: str) -> None:
+        timed, untimed = self.calls(tmp_path, damage)
+        [track] = load_tracks(timed)
+        assert (track.speaker, track.role) == ("", "")
+        [agent], [caller] = (sounds_of(timed, [track], role) for role in ("assistant", "user"))
+        assert agent.basis == caller.basis == "segments"
+        lengths = {
+            role: sum(end - at for who, at, end in self.times() if who == role) for role in ("assistant", "user")
+        }
+        # Voice activity hears the pauses in a turn, and its edges to about 0.1 s.
+        assert agent.seconds == pytest.approx(lengths["assistant"], rel=0.15)
+        assert caller.seconds == pytest.approx(lengths["user"], rel=0.15)
+        # Without times, the labels are no evidence: the sound speaks against them.
+        for role in ("assistant", "user"):
+            with pytest.raises(RecordingError) as caught:
+                sounds_of(untimed, load_tracks(untimed), role)
+            assert caught.value.reason in ("channels_not_separate", "speakers_unknown")
+
+    def times(self) -> list[tuple[str, float, float]]:
+        return sounds.call_of(*((role, sounds.said(text, voice)) for role, text, voice in self.LINES))[2]
+
+    def test_a_side_that_is_heard_alone_on_its_channel_stays(self, tmp_path: Path) -> None:
+        timed, _ = self.calls(tmp_path, "agent on both")
+        mixed, own = load_tracks(timed)
+        assert (mixed.role, mixed.basis, own.role, own.basis) == ("", "not_separate", "assistant", "stated")
+        [agent], [caller] = (sounds_of(timed, [mixed, own], role) for role in ("assistant", "user"))
+        assert (agent.track, agent.basis, caller.track, caller.basis) == (own, "stated", mixed, "segments")
+
+    def test_a_silent_side_leaves_the_other_one_where_its_times_are(self, tmp_path: Path) -> None:
+        timed, untimed = self.calls(tmp_path, "agent is silent")
+        assert [(one.role, one.basis) for one in load_tracks(timed)] == [("user", "stated"), ("assistant", "stated")]
+        [only] = load_tracks(untimed)
+        assert only.basis == "not_separate"
+
+    @pytest.mark.parametrize("damage", ["a bit of both on both", "a soft caller"])
+    def test_sides_that_leak_are_still_sides(self, tmp_path: Path, damage: str) -> None:
+        for conversation in self.calls(tmp_path, damage):
+            assert [one.role for one in load_tracks(conversation)] == ["user", "assistant"]
 
     def test_a_file_for_each_side(self, tmp_path: Path) -> None:
         lines = [(role, sounds.said(text, voice)) for role, text, voice in self.LINES]

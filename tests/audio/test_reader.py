@@ -12,9 +12,14 @@ import soundfile
 from numpy.typing import NDArray
 
 import convoscope
-from convoscope.conversation import Conversation, Marker, Utterance
-from convoscope.errors import NothingReadable
+from convoscope.analysis.words import reading_text, sides_text
+from convoscope.audio.resource import Recordings
+from convoscope.conversation import AudioFile, Conversation, Marker, Time, Track, Utterance
+from convoscope.errors import NothingReadable, UsageError
+from convoscope.metrics.audio.talk import overlap_share
 from convoscope.metrics.registry import installed
+from convoscope.report.speech_lanes import Ruler
+from convoscope.report.story import shown_recording
 from convoscope.resources.registry import RECORDING
 from convoscope.scoring.profiles import plan
 from support.logs import CHAT, write_json
@@ -104,12 +109,13 @@ def test_the_same_recorded_twice_is_one_channel(tmp_path: Path) -> None:
     assert len(call.participants) == 2
 
 
-def test_a_side_that_never_speaks_has_no_utterance(tmp_path: Path) -> None:
+def test_where_only_one_channel_has_speech_it_may_be_that_of_both(tmp_path: Path) -> None:
     samples, rate = example()
     samples[:, 1] = 0.0
     soundfile.write(tmp_path / "half.wav", samples, rate)
-    [call], _ = read(tmp_path / "half.wav", speakers={"agent": "channel 2", "user": "channel 1"})
-    assert {call.roles[one.speaker] for one in call.timeline if isinstance(one, Utterance)} == {"user"}
+    [call], report = read(tmp_path / "half.wav", speakers={"agent": "channel 2", "user": "channel 1"})
+    assert not [one for one in call.timeline if isinstance(one, Utterance)]
+    assert "channels_not_separate" in report.set_aside
     assert sorted(call.roles.values()) == ["assistant", "user"]
 
 
@@ -155,7 +161,9 @@ def test_formats_are_known_by_their_first_bytes(tmp_path: Path, ending: str) -> 
     ("name", "content", "words"),
     [
         ("cut.wav", b"RIFF\x24\0\0\0WAVEfmt ", "is a recording that cannot be read"),
-        ("text.wav", b"hello", "is not JSON"),
+        ("text.wav", b"hello", "text.wav: is not a recording: its first bytes are text"),
+        ("json.wav", b'{"a": 1}', "json.wav: is not a recording: its first bytes are text"),
+        ("some.wav", bytes(range(256)), "is not a recording: its first bytes are of no sound that is known"),
         (
             "call.m4a",
             b"\0\0\0\x20ftypM4A \0\0\0\0" + bytes(100),
@@ -229,3 +237,70 @@ def test_an_echo_of_the_agent_is_no_speech_of_the_caller(tmp_path: Path) -> None
     assert begins["channel 2"] == pytest.approx([start for start, _ in SPOKEN["channel 2"]], abs=NEAR)
     assert len(begins["channel 1"]) <= len(SPOKEN["channel 1"])
     assert all(any(abs(at - start) < 0.5 for start, _ in SPOKEN["channel 1"]) for at in begins["channel 1"])
+
+
+def test_sides_without_names_have_shares_and_gaps() -> None:
+    """By SPOKEN: channel 1 speaks 3.53 + 1.48 + 2.65 + 0.76 + 1.37 = 9.79 s, channel 2 16.48 s. The other side begins
+    0.80, 0.90, 1.00, 1.20, 2.10, 0.90 and 0.70 s after the last word: 7 changes, and 0.90 s is the median."""
+    [call], _ = read(EXAMPLE)
+    observation = overlap_share.function(call, Recordings())
+    talk = observation.details["talk"]
+    first, second = (float(talk[f"channel {number}"].split()[0]) for number in (1, 2))
+    assert first == pytest.approx(9.79, abs=5 * NEAR)
+    assert second == pytest.approx(16.48, abs=4 * NEAR)
+    gap, _, text = talk["gap"].partition(" s, ")
+    assert float(gap) == pytest.approx(0.9, abs=NEAR)
+    assert text == "median of 7 changes of side"
+
+
+def test_the_next_step_is_a_command(tmp_path: Path) -> None:
+    stream = convoscope.read(EXAMPLE)
+    list(stream)
+    command = 'convoscope score bakery.ogg --speaker agent="channel 1" (or "channel 2")'
+    assert sides_text(stream.report) == f"who is on which channel is not known; {command} measures each side"
+    known = convoscope.read(EXAMPLE, speakers={"user": "channel 1"})
+    list(known)
+    assert sides_text(known.report) == ""
+
+
+def test_one_channel_has_no_speaker_to_name(tmp_path: Path) -> None:
+    samples, rate = example(5.0)
+    soundfile.write(tmp_path / "mono.wav", samples.mean(axis=1), rate)
+    with pytest.raises(UsageError, match=r"--speaker: mono\.wav has one channel, so no speaker is known") as caught:
+        read(tmp_path / "mono.wav", speakers={"agent": "channel 1"})
+    assert "seen were" not in str(caught.value)
+
+
+def test_its_moments_are_seconds_of_the_recording(tmp_path: Path) -> None:
+    """Turns begin where they are heard, not at the first speech: 3 s of silence are before it."""
+    samples, rate = example(5.0)
+    soundfile.write(tmp_path / "call.wav", np.concatenate([np.zeros((3 * rate, 2)), samples]), rate)
+    (call,), _ = read(tmp_path / "call.wav")
+    ruler, first = Ruler(call), call.utterances[0].segments[0]
+    assert first.start >= 3.0
+    assert ruler.at(Time(first.start, first.clock)) == first.start
+
+
+def test_the_read_report_counts_recordings_beside_a_log(tmp_path: Path) -> None:
+    write_json(tmp_path / "chat.json", CHAT)
+    shutil.copy(EXAMPLE, tmp_path / "bakery.ogg")
+    _, report = read(tmp_path)
+    assert reading_text(report) == "read 1 conversation from 1 file (openai-chat), with 1 recording"
+
+
+def test_fields_that_decide_the_sides_are_not_unknown() -> None:
+    stream = convoscope.read(EXAMPLE.parents[1] / "sound" / "items.jsonl")
+    [call] = stream
+    assert not [name for name in stream.report.unknown if "audio_channel" in name]
+    assert call.recording is not None
+    assert call.recording.extras["audio_channel_left"] == "user"
+
+
+def test_a_page_does_not_show_folders() -> None:
+    recording = AudioFile(
+        tracks=(Track(path="/calls/ann/a.wav"), Track(path="b.wav")),
+        extras={"recording_ambiguous": ["/calls/ann/c.wav"], "kept": "/x"},
+    )
+    assert shown_recording(recording) == AudioFile(
+        tracks=(Track(path="a.wav"), Track(path="b.wav")), extras={"recording_ambiguous": ["c.wav"], "kept": "/x"}
+    )

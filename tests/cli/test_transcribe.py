@@ -79,3 +79,31 @@ def test_it_says_where_it_is_not_known_who_speaks(tmp_path: Path) -> None:
     ended = run_command("transcribe", "call.wav", "--recogniser", recogniser, "--out", "words.jsonl", cwd=tmp_path)
     assert ended.code == 0
     assert "1 conversation of one channel: it is not known who speaks" in " ".join(ended.err.split())
+
+
+def test_it_counts_apart_what_was_not_heard(tmp_path: Path) -> None:
+    """A log keeps its words, a silent file has no speech, and files are named as seen from the output."""
+    (tmp_path / "calls").mkdir()
+    record([Spoken("caller", "How much do I owe?"), Spoken("agent", "Forty dollars.")], tmp_path / "calls/call.wav")
+    import soundfile
+
+    soundfile.write(tmp_path / "calls/silent.wav", [0.0] * 16_000, 16_000)
+    recogniser = f"faster-whisper:{WEIGHTS}"
+    command = ["transcribe", "calls", "--recogniser", recogniser, "--out", "new/folder/words.jsonl"]
+    ended = run_command(*command, cwd=tmp_path)
+    assert ended.code == 0
+    assert ended.out == (
+        "new/folder/words.jsonl: 2 conversations: 1 heard, 1 without speech; who is who is unknown (--speaker)\n"
+    )
+    written = [from_json(line) for line in (tmp_path / "new/folder/words.jsonl").read_bytes().splitlines()]
+    paths = [track.path for one in written for track in one.recording.tracks]
+    assert paths == ["../../calls/call.wav", "../../calls/silent.wav"]
+    again = [one.recording.tracks[0].path for one in convoscope.read(tmp_path / "new/folder/words.jsonl")]
+    assert again == [str(tmp_path / "calls/call.wav"), str(tmp_path / "calls/silent.wav")]
+
+    (tmp_path / "log.json").write_text('[{"role": "user", "content": "Hi"}]')
+    kept = run_command("transcribe", "log.json", "--recogniser", recogniser, "--out", "kept.jsonl", cwd=tmp_path)
+    assert kept.out == "kept.jsonl: 1 conversation: 1 kept its words\n"
+    (tmp_path / "file").write_text("")
+    refused = run_command("transcribe", "log.json", "--recogniser", recogniser, "--out", "file/x.jsonl", cwd=tmp_path)
+    assert (refused.code, refused.err.splitlines()[0]) == (2, "error: file cannot be made: File exists")

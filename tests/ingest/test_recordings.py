@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import convoscope
-from convoscope.conversation import Conversation
+from convoscope.conversation import Conversation, to_json
 from convoscope.errors import UsageError
 from support.logs import CHAT
 
@@ -35,6 +35,11 @@ def touch(path: Path) -> str:
 
 def paths(conversation: Conversation) -> list[str]:
     return [track.path for track in conversation.recording.tracks] if conversation.recording else []
+
+
+def recording_extras(conversation: Conversation) -> dict[str, Any]:
+    assert conversation.recording is not None
+    return dict(conversation.recording.extras)
 
 
 def only(path: Path, **settings: Any) -> Conversation:
@@ -93,8 +98,7 @@ def test_of_two_files_of_one_name_none_is_guessed(tmp_path: Path) -> None:
     one, two = touch(tmp_path / "audio/one/recording.wav"), touch(tmp_path / "audio/two/recording.wav")
     touch(tmp_path / "audio/a/five.wav")
     touch(tmp_path / "audio/b/five.wav")
-    six = touch(tmp_path / "audio/c/six.flac")
-    touch(tmp_path / "audio/c/six.wav")  # the same call in another format
+    both = [touch(tmp_path / "audio/c/six.flac"), touch(tmp_path / "audio/c/six.wav")]
     file = log(
         tmp_path / "logs",
         item("first", metadata={"local_audio_path": "/gone/one/recording.wav"}),
@@ -105,15 +109,73 @@ def test_of_two_files_of_one_name_none_is_guessed(tmp_path: Path) -> None:
         item("six"),
     )
     stream = convoscope.read(file, audio=tmp_path / "audio")
-    found = {conversation.id: paths(conversation) for conversation in stream}
+    conversations = {conversation.id: conversation for conversation in stream}
+    found = {id: paths(conversation) for id, conversation in conversations.items()}
     assert found["first"] == [one]
     assert found["second"] == [two]
     assert found["third"] == ["/gone/three/recording.wav"]
     assert found["fourth"] == ["recording.wav"]
     assert found["five"] == []
-    assert found["six"] == [six]
-    # The third, the fourth, and five.
-    assert stream.report.set_aside["recording_ambiguous"].count == 3
+    # The third and the fourth: the two files of five and six are compared by what opens them.
+    assert stream.report.set_aside["recording_ambiguous"].count == 2
+    assert found["six"] == []
+    assert [recording_extras(conversations[id]) for id in ("five", "six", "fourth")] == [
+        {"recording_candidates": [str(tmp_path / "audio/a/five.wav"), str(tmp_path / "audio/b/five.wav")]},
+        {"recording_candidates": both},
+        {"recording_ambiguous": [one, two]},
+    ]
+
+
+def test_a_name_that_several_conversations_give_is_nobodys(tmp_path: Path) -> None:
+    """RE1/recording.wav is the recording of RE1 alone, and recording.wav beside two logs that of neither."""
+    hers = touch(tmp_path / "audio/RE1/recording.wav")
+    for id in ("RE1", "RE2"):
+        url = f"https://127.0.0.1:1/{id}/recording.wav"
+        log(tmp_path / "logs", item(id, raw_complete_audio={"audio_url": url}), name=f"{id}.jsonl")
+    stream = convoscope.read(tmp_path / "logs", audio=tmp_path / "audio")
+    assert {one.id: paths(one) for one in stream} == {"RE1": [hers], "RE2": [""]}
+    assert stream.report.set_aside["recording_ambiguous"].examples == ["RE2.jsonl recording.wav"]
+    assert "recording_by_name" not in stream.report.inferred  # its folder has the right name, too
+
+    beside = touch(tmp_path / "logs/recording.wav")
+    stream = convoscope.read(tmp_path / "logs")
+    found = {one.id: one for one in stream}
+    assert [paths(one) for one in found.values()] == [[""], [""]]
+    assert recording_extras(found["RE1"]) == recording_extras(found["RE2"]) == {"recording_ambiguous": [beside]}
+
+    # One log alone: its name is all there is, so it is taken, and the report says by what.
+    alone = convoscope.read(tmp_path / "logs/RE2.jsonl")
+    assert [paths(one) for one in alone] == [[beside]]
+    assert alone.report.inferred["recording_by_name"].examples == ["RE2.jsonl recording.wav"]
+
+
+def test_a_folder_that_several_addresses_share_says_nothing(tmp_path: Path) -> None:
+    """`x/audio/call.wav` and `y/audio/call.wav`: the folder `audio` is of both."""
+    touch(tmp_path / "found/audio/call.wav")
+    x, y = (item(id, metadata={"local_audio_path": f"/gone/{id}/audio/call.wav"}) for id in "xy")
+    file = log(tmp_path / "logs", x, y)
+    assert [paths(one) for one in convoscope.read(file, audio=tmp_path / "found")] == [
+        ["/gone/x/audio/call.wav"],
+        ["/gone/y/audio/call.wav"],
+    ]
+    exact = touch(tmp_path / "found/y/audio/call.wav")
+    assert [paths(one) for one in convoscope.read(file, audio=tmp_path / "found")][1] == [exact]
+
+
+def test_an_id_that_two_logs_have_is_no_name_of_a_recording(tmp_path: Path) -> None:
+    file = touch(tmp_path / "audio/call.wav")
+    for name, words in (("a", "hello"), ("b", "bye")):
+        record = {"id": "call", "messages": [{"role": "user", "content": words}, *CHAT["messages"]]}
+        log(tmp_path / name, record)
+    found = list(convoscope.read([tmp_path / "a", tmp_path / "b"], audio=tmp_path / "audio"))
+    assert [recording_extras(one) for one in found] == [{"recording_ambiguous": [file]}] * 2
+
+
+def test_what_a_log_says_was_ambiguous_is_not_believed(tmp_path: Path) -> None:
+    """Such names inside of a log of our own format may come from anyone."""
+    record = json.loads(to_json(only(log(tmp_path, {"id": "one", **CHAT}))))
+    record["recording"] = {"extras": {"recording_candidates": ["/etc/passwd"], "recording_ambiguous": 5, "kept": 1}}
+    assert recording_extras(only(log(tmp_path / "own", record))) == {"kept": 1}
 
 
 def test_records_of_several_files_find_theirs(tmp_path: Path) -> None:

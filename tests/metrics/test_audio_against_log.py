@@ -269,3 +269,36 @@ def test_utterance_without_times_leaves_open_whose_speech_it_is() -> None:
     assert one(metrics.lost_barge_ins, log, sound(LINES)).reason == "times_missing"
     reasons = {each.subject.id: each.reason for each in metrics.turns_not_in_sound(log, recording=sound(LINES))}
     assert reasons["3"] == "no_sound"
+
+
+def test_short_drift_is_no_jitter() -> None:
+    # A clock that runs 3 % fast over 25 s: the last start is 0.9 s late. Too short for a drift of its own.
+    fast = [(who, 1.03 * start, 1.03 * end) for who, start, end in LINES]
+    log = call(fast)
+    assert one(metrics.log_drift, log, sound(LINES)).reason == "too_few_turns"
+    jitter = values(metrics.log_jitter, log, sound(LINES))
+    assert jitter == dict.fromkeys("0123456", pytest.approx(0.0, abs=0.002))
+    # Two that are late by themselves are off the line by as much.
+    late = [*fast[:2], ("a", fast[2][1] + 0.4, fast[2][2] + 0.4), *fast[3:]]
+    assert values(metrics.log_jitter, call(late), sound(LINES))["2"] == pytest.approx(0.4, abs=0.05)
+
+
+def test_three_starts_that_drift_apart_are_no_jitter() -> None:
+    log = call([(who, 1.03 * start, 1.03 * end) for who, start, end in (LINES[0], LINES[3], LINES[6])])
+    heard = sound([LINES[0], LINES[3], LINES[6]])
+    assert {each.reason for each in metrics.log_jitter(log, recording=heard)} == {"too_few_turns"}
+
+
+def test_sound_that_is_lost_inside_of_a_reply() -> None:
+    # Ten words take 4 s. Of the reply from 17 to 21, 1.5 s are lost in the middle: it sounds for 2.5 s.
+    holed = [*LINES[:4], ("a", 17.0, 18.0), ("a", 19.5, 21.0), *LINES[5:]]
+    found = {each.subject.id: each for each in metrics.possible_cut_offs(call(LINES), recording=sound(holed))}
+    assert {id: each.value for id, each in found.items()} == {"0": 0.0, "2": 0.0, "4": 1.0, "6": 0.0}
+    assert moments(found["4"]) == [(18.0, 19.5, "cut_off")]
+    # With a pause of 2.5 s in it, the same words last longer: they sound for 4 s, and nothing is lost.
+    paused = [*LINES[:4], ("a", 17.0, 23.5), ("u", 24.3, 27.0), ("a", 28.0, 32.0)]
+    heard = [*LINES[:4], ("a", 17.0, 19.0), ("a", 21.5, 23.5), *paused[5:]]
+    assert set(values(metrics.possible_cut_offs, call(paused), sound(heard)).values()) == {0.0}
+    # A clock that is ahead moves no hole.
+    shifted = {each.subject.id: each for each in metrics.possible_cut_offs(call(LINES, 2.5), recording=sound(holed))}
+    assert moments(shifted["4"]) == [(18.0, 19.5, "cut_off")]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from convoscope.conversation import Conversation, Participant
+from convoscope.conversation import Clock, Conversation, Participant, Segment, Utterance
 from convoscope.metrics.audio.talk import agent_talk_share, longest_silence, overlap_share, speech_share
 from convoscope.metrics.declaration import Metric
 from convoscope.resources.sound import RecordingError
@@ -70,6 +70,24 @@ def test_the_agents_share_needs_to_know_who_it_is() -> None:
 def test_one_channel_has_no_overlap_and_no_shares() -> None:
     for metric in (overlap_share, agent_talk_share):
         assert observed(metric, MIXED).reason == "speakers_unknown"
+
+
+def test_the_times_of_the_log_cut_one_channel_into_shares() -> None:
+    # The agent alone from 1 to 5 and 10 to 15, the user alone from 6 to 9 and 16 to 16.5: 9 of 12.5 s.
+    lines = [("a", 1.0, 5.0), ("u", 6.0, 9.0), ("a", 10.0, 16.0), ("u", 15.0, 16.5)]
+    timeline = tuple(
+        Utterance(seq=seq, speaker=who, segments=(Segment(start, end),)) for seq, (who, start, end) in enumerate(lines)
+    )
+    clocks = (Clock(id="audio", kind="audio", offset=0.0),)
+    call = Conversation(id="call", participants=CALL.participants, clocks=clocks, timeline=timeline)
+    [share] = agent_talk_share(call, recording=GivenRecording(MIXED))
+    assert (share.numerator, share.denominator, share.details) == (9.0, 12.5, {"basis": "segments"})
+
+
+def test_a_silent_side_is_no_share_of_zero() -> None:
+    sides = (SIDES[0], GivenTrack("a", "assistant", [], 20.0))
+    for metric in (overlap_share, agent_talk_share):
+        assert observed(metric, sides).reason == "recording_silent"
 
 
 def test_an_echo_of_the_agent_is_no_overlap() -> None:

@@ -60,7 +60,8 @@ class TestWordAccuracy:
         assert one.details["by"] == "reader:test"
 
     def test_is_not_below_zero(self) -> None:
-        one = only("audio.word_accuracy@recogniser", call(agent("Yes.")), Tapes(AGENT), Reader(*spoken("no no no", 0)))
+        yes = agent("Yes.", segments=(Segment(0.0, 10.0),))
+        one = only("audio.word_accuracy@recogniser", call(yes), Tapes(AGENT), Reader(*spoken("no no no", 0)))
         assert (one.value, one.numerator, one.denominator) == (0.0, 0.0, 1.0)
 
     def test_what_was_cut_off_was_not_meant_to_arrive(self) -> None:
@@ -80,7 +81,7 @@ class TestWordAccuracy:
         [
             (Tapes(), "recording_not_found"),
             (Tapes(Tape("", "", (0, 5)), Tape("", "", (5, 9))), "speakers_unknown"),
-            (Tapes(Tape("user", "user", (0, 5))), "speakers_unknown"),
+            (Tapes(Tape("user", "user", (0, 5))), "no_track_of_speaker"),
             (Tapes(Tape("", "", (0, 5))), "speakers_unknown"),  # one channel, and a log without times
             (Tapes(Tape("agent", "assistant")), "too_little_speech"),
         ],
@@ -153,6 +154,12 @@ class TestWordAccuracy:
         other = Reader(*spoken("dogs travel free of charge on all of our boats", 21))
         one = only("audio.word_accuracy@recogniser", call(*lines), Tapes(tape), other)
         assert (one.value, one.reason) == (None, "log_does_not_fit_sound")
+        # Without times, nothing says that it is this call.
+        untimed = only("audio.word_accuracy@recogniser", call(*map(agent, texts)), Tapes(tape), other)
+        assert (untimed.value, untimed.reason) == (None, "log_does_not_fit_sound")
+        # Nor does a recogniser that hears no word in half a minute of speech.
+        nothing = only("audio.word_accuracy@recogniser", call(*map(agent, texts)), Tapes(tape), Reader())
+        assert (nothing.value, nothing.reason) == (None, "log_does_not_fit_sound")
         # The same words at other times are those of this call, whatever its clock says.
         same = Reader(*spoken("good morning", 20), *spoken("who is it", 24), *spoken("your table is booked", 41))
         assert only("audio.word_accuracy@recogniser", call(*lines), Tapes(tape), same).value == 1.0
@@ -268,10 +275,13 @@ class TestPronunciation:
     def test_of_another_sentence_is_unknown(self) -> None:
         # One word of six is in both.
         one = pronounced("Your ticket costs money, and leaves.", "our office is open and quiet")
-        assert (one.value, one.reason) == (None, "utterance_not_recognised")
+        assert (one.value, one.reason) == (None, "log_does_not_fit_sound")
 
     def test_leaves_out_an_utterance_less_than_half_of_which_is_heard(self) -> None:
-        lines = (agent("Good morning, Lester."), agent("The boat leaves at nine from here."))
+        lines = (
+            agent("Good morning, Lester.", segments=(Segment(0.0, 3.0),)),
+            agent("The boat leaves at nine from here.", segments=(Segment(4.0, 10.0),)),
+        )
         heard = [*spoken("good morning lester", 0), *spoken("go at", 4)]
         one = only("audio.pronunciation_audio", call(*lines), Tapes(AGENT), Reader(*heard))
         assert one.details is not None

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from convoscope.harmless import one_line
 from convoscope.ingest.companions.flows import FORMAT as FLOW_DEFINITION
-from convoscope.ingest.report import COPIES, EQUAL, JOINED, MERGED, OVERLAP, SPLIT, ReadReport
+from convoscope.ingest.report import COPIES, EQUAL, JOINED, MERGED, OVERLAP, RECORDING, SPLIT, ReadReport
+from convoscope.ingest.speaker_labels import UNKNOWN_SPEAKER
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE
 from convoscope.runs.ranking import Basis, Failure
 from convoscope.runs.run import Run
@@ -213,15 +214,19 @@ def reading_text(report: ReadReport) -> str:
     unread = [
         short_name(name)
         for name, file in report.files.items()
-        if not file.conversations and ((not file.is_companion and file.format != FLOW_DEFINITION) or file.skipped)
+        if not file.conversations
+        and ((not file.is_companion and file.format != FLOW_DEFINITION) or (file.skipped and file.format != RECORDING))
     ]
     companions = [short_name(name) for name, file in report.files.items() if file.is_companion and not file.skipped]
+    recordings = sum(file.is_companion and file.format == RECORDING for file in report.files.values())
     text = f"read {counted(report.conversations, 'conversation')} from {counted(read, 'file')} "
     text += f"({', '.join(formats) or 'no known format'})"
     if declared:
         text += f", with {counted(declared, 'file')} of flow definitions"
     if companions:
         text += f", with {first_of(companions, MAX_UNREAD)} beside {'it' if read == 1 else 'them'}"
+    if recordings:
+        text += f", with {counted(recordings, 'recording')}"
     if unread:
         text += f"; {counted(len(unread), 'file')} gave none: {first_of(unread, MAX_UNREAD)}"
     if report.records_seen > report.records_used:
@@ -237,6 +242,55 @@ def set_aside_text(report: ReadReport, examples: int = 3) -> str:
         shown = "; ".join(one_line(example) for example in tally.examples[:examples])
         parts.append(f"{reason_text(code)} {tally.count:,} ({shown}{'; …' if tally.count > examples else ''})")
     return f"set aside: {', '.join(parts)}" if parts else ""
+
+
+_SOUND_TEXTS = {
+    "audio_not_installed": ("", "pip install 'convoscope[audio]'"),
+    "recording_not_found": ("not found", "--audio FOLDER says where recordings are"),
+    "recording_remote": ("at an address", "--fetch-audio fetches it"),
+    "recording_not_readable": ("not readable", ""),
+    "recording_ambiguous": ("ambiguous", "name the right file in the log"),
+    "recording_empty": ("empty", ""),
+}
+"""Why a recording is not measured, and what to do."""
+
+
+def sides_text(report: ReadReport, paths: Sequence[object] = ()) -> str:
+    """The command that says who is on which channel of recordings without a log; nothing where it is known.
+
+    Without the paths that were given, which a page must not show, it names the file.
+    """
+    unknown = report.inferred.get(UNKNOWN_SPEAKER)
+    files = [name for name, file in report.files.items() if file.format == RECORDING and file.conversations]
+    if unknown is None or not files:
+        return ""
+    source = shlex.quote(one_line(files[0])) if len(files) == 1 else "RECORDINGS"
+    source = " ".join(shlex.quote(one_line(str(path))) for path in paths) or source
+    command = f'convoscope score {source} --speaker agent="channel 1"'
+    return f'who is on which channel is not known; {command} (or "channel 2") measures each side'
+
+
+_WITHOUT_WORDS = ("not found",)
+"""Causes whose example is a file and nothing else."""
+
+
+def sound_text(report: ReadReport) -> str:
+    """Which recordings were not measured, and why, in a sentence; nothing where there is none."""
+    if not report.sound:
+        return ""
+    total = sum(tally.count for tally in report.sound.values())
+    causes = []
+    for reason, tally in sorted(report.sound.items(), key=lambda pair: -pair[1].count):
+        words, hint = _SOUND_TEXTS.get(reason, (reason_text(reason), ""))
+        example = short_name(tally.examples[0]) if tally.examples else ""
+        if total == 1:  # its own words say it, where there are any
+            cause = f"{example} {words}" if words in _WITHOUT_WORDS and example else example or words
+            causes.append(f"{cause} ({hint})" if cause and hint else cause or hint)
+            continue
+        cause = f"{tally.count:,} {words}".strip() if words else ""
+        cause += f" ({example}{', …' if tally.count > 1 else ''})" if cause and example else ""
+        causes.append(", ".join(filter(None, (cause, hint))))
+    return f"sound: {counted(total, 'recording')} not measured: {'; '.join(causes)}"
 
 
 _SAME_TEXTS = {

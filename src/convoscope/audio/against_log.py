@@ -36,6 +36,10 @@ ALIKE, FEW_ALIKE = 0.7, 0.9
 FEWEST_FOR_DRIFT = 6
 LEAST_DURATION = 60.0
 """Seconds from the first of these to the last."""
+ON_LINE, LEAST_SLOPE = 0.1, 0.3
+"""Seconds that starts may be off a line of drift, and by which the first and the last have to be apart for one: voice
+activity hears a start to about 0.1 s."""
+FEWEST_FOR_SLOPE = 4
 RIVAL = 0.9
 """A second shift that fits so well, as a share of the best one, leaves it open which is right."""
 _BIN = 0.5
@@ -71,6 +75,8 @@ class Shift(NamedTuple):
     """Turns whose starts fit; 0 where it was stated, not estimated."""
     duration: float = 0.0
     """Seconds from the first of them to the last."""
+    may_drift: bool = False
+    """Too few starts are near one line to say whether a clock runs faster, or each is off by itself."""
 
     def to_log(self, sound: float) -> float:
         return sound + self.offset + self.drift * sound
@@ -193,11 +199,13 @@ def estimated_shift(log: Sequence[LoggedTurn], sound: Mapping[str, Spans], state
     rivals = [shift for fit, shift in ranked if fit >= RIVAL * best and abs(shift.offset - chosen.offset) > 2 * NEAR]
     if rivals and stated is None:
         return "offset_ambiguous"
-    return min((chosen, *rivals), key=lambda shift: abs(shift.offset - (stated or 0.0))) if rivals else chosen
+    if rivals:
+        chosen = min((chosen, *rivals), key=lambda shift: abs(shift.offset - (stated or 0.0)))
+    return chosen if chosen.has_drift else _with_slope(chosen, list(_pairs(chosen, logged, heard)))
 
 
-def agreement(log: Sequence[LoggedTurn], sound: Mapping[str, Spans], stated: float | None) -> float:
-    """How well a log fits the sound under the best shift, from 0 to 1; 0 where it may be the sound of another call.
+def fitting_shift(log: Sequence[LoggedTurn], sound: Mapping[str, Spans], stated: float | None) -> Shift | None:
+    """The shift under which a log fits the sound best; None where it may be the sound of another call.
 
     A few turns fit those of another call by chance. So fewer than `FEWEST` are compared at the stated offset only, and
     fewer than `MANY` have to fit near it, or nearly everywhere.
@@ -207,15 +215,13 @@ def agreement(log: Sequence[LoggedTurn], sound: Mapping[str, Spans], stated: flo
     ranked = _fitting(logged, heard, stated) if count >= FEWEST else []
     if count < FEWEST and stated is not None:
         ranked = [(_agreement(Shift(stated), logged, heard), Shift(stated))]
-    return max(
-        (
-            fit
-            for fit, shift in ranked
-            if fit >= ALIKE
-            and (count >= MANY or fit >= FEW_ALIKE or (stated is not None and abs(shift.offset - stated) <= 2 * NEAR))
-        ),
-        default=0.0,
-    )
+    fitting = [
+        (fit, shift)
+        for fit, shift in ranked
+        if fit >= ALIKE
+        and (count >= MANY or fit >= FEW_ALIKE or (stated is not None and abs(shift.offset - stated) <= 2 * NEAR))
+    ]
+    return max(fitting)[1] if fitting else None
 
 
 def goes_on_through(log: Sequence[LoggedTurn], sound: Mapping[str, Spans]) -> bool:
@@ -328,18 +334,34 @@ def _line(pairs: Sequence[tuple[float, float]]) -> Shift:
     """The line through pairs of starts that half of them may miss: medians of slopes and of what is left."""
     sounds = sorted(sound for _, sound in pairs)
     shift = Shift(0.0, 0.0, len(pairs), sounds[-1] - sounds[0])
-    drift = 0.0
-    if shift.has_drift:
-        points = sorted((sound, log) for log, sound in pairs)
-        points = points if len(points) <= _MOST else points[:: -(-len(points) // _MOST)]
-        slopes = [
-            ((later_log - later) - (log - sound)) / (later - sound)
-            for (sound, log), (later, later_log) in combinations(points, 2)
-            if later - sound >= 1.0
-        ]
-        drift = round(median(slopes), 9) if slopes else 0.0
+    drift = _slope(pairs) if shift.has_drift else 0.0
     offset = round(median(log - sound - drift * sound for log, sound in pairs), 6)
     return shift._replace(offset=offset, drift=drift)
+
+
+def _with_slope(shift: Shift, pairs: Sequence[tuple[float, float]]) -> Shift:
+    """The shift with the drift of starts that are near one line, though they are too few to measure it."""
+    drift = _slope(pairs)
+    offset = median(log - sound - drift * sound for log, sound in pairs)
+    near = sum(abs(log - sound - drift * sound - offset) <= ON_LINE for log, sound in pairs)
+    is_clear = abs(drift) * shift.duration >= LEAST_SLOPE and near >= 0.75 * len(pairs)
+    if not is_clear or len(pairs) < FEWEST:
+        return shift
+    if len(pairs) < FEWEST_FOR_SLOPE:
+        return shift._replace(may_drift=True)
+    return shift._replace(offset=round(offset, 6), drift=drift)
+
+
+def _slope(pairs: Sequence[tuple[float, float]]) -> float:
+    """The median slope of log − sound, in seconds per second."""
+    points = sorted((sound, log) for log, sound in pairs)
+    points = points if len(points) <= _MOST else points[:: -(-len(points) // _MOST)]
+    slopes = [
+        ((later_log - later) - (log - sound)) / (later - sound)
+        for (sound, log), (later, later_log) in combinations(points, 2)
+        if later - sound >= 1.0
+    ]
+    return round(median(slopes), 9) if slopes else 0.0
 
 
 def _agreement(shift: Shift, logged: Mapping[str, Spans], heard: Mapping[str, Spans]) -> float:

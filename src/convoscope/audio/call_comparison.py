@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import is_
 from typing import NamedTuple
 
 from convoscope.audio.against_log import (
@@ -20,10 +21,8 @@ from convoscope.audio.against_log import (
 from convoscope.audio.levels import QUIET, levels_of
 from convoscope.audio.speakers import LEAST_SPEECH
 from convoscope.conversation import ASSISTANT, SYSTEM, USER, Conversation, Utterance
-from convoscope.resources.sound import RecordedTrack, Recording, RecordingError
+from convoscope.resources.sound import FROM_SOUND, RecordedTrack, Recording, RecordingError
 
-FROM_SOUND = "voice activity"
-"""The source of a clock whose times were heard in the sound: no log says them."""
 ALL = ""
 """The speaker of a sound in which all are heard."""
 _KEPT = "_against_log"
@@ -61,6 +60,11 @@ class CallComparison(NamedTuple):
         return ALL in self.sound
 
 
+class _Kept(NamedTuple):
+    tracks: tuple[RecordedTrack, ...]
+    result: CallComparison | NotCompared
+
+
 def compare_call(conversation: Conversation, recording: Recording) -> CallComparison | NotCompared:
     """The comparison, made once for a conversation."""
     try:
@@ -81,11 +85,12 @@ def mixed_shift(conversation: Conversation, track: RecordedTrack) -> Shift:
 
 
 def _compared_once(conversation: Conversation, tracks: Sequence[RecordedTrack]) -> CallComparison | NotCompared:
-    kept = vars(conversation)
-    if _KEPT not in kept:
-        kept[_KEPT] = _compared(conversation, tracks)
-    result: CallComparison | NotCompared = kept[_KEPT]
-    return result
+    kept: list[_Kept] = vars(conversation).setdefault(_KEPT, [])
+    for before in kept:
+        if len(before.tracks) == len(tracks) and all(map(is_, before.tracks, tracks)):
+            return before.result
+    kept.append(_Kept(tuple(tracks), _compared(conversation, tracks)))
+    return kept[-1].result
 
 
 def _compared(conversation: Conversation, tracks: Sequence[RecordedTrack]) -> CallComparison | NotCompared:
@@ -148,5 +153,6 @@ def _by_speaker(tracks: Sequence[RecordedTrack]) -> tuple[dict[str, Spans], str]
         start = track.offset or 0.0
         spans.setdefault(track.speaker, []).extend((at + start, until + start) for at, until in track.speech())
     sound: dict[str, Spans] = {speaker: joined(heard, 0.0) for speaker, heard in spans.items()}
-    why = "speakers_unknown" if ALL in sound else "" if are_separate(sound.values()) else "channels_not_separate"
+    are_mixed = any(track.basis == "not_separate" for track in tracks) or not are_separate(sound.values())
+    why = "channels_not_separate" if are_mixed else "speakers_unknown" if ALL in sound else ""
     return ({ALL: joined([span for heard in sound.values() for span in heard], 0.0)}, why) if why else (sound, "")

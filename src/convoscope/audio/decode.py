@@ -75,7 +75,9 @@ def opened(path: Path) -> Iterator[soundfile.SoundFile]:
             file = soundfile.SoundFile(descriptor, closefd=False)
     except (soundfile.LibsndfileError, TypeError) as error:
         os.close(descriptor)
-        raise unreadable(path, f"not decoded: {getattr(error, 'error_string', error)}", hint=_hint(path)) from None
+        words = str(getattr(error, "error_string", error))
+        what = "is not a recording" if "not recognised" in words else f"not decoded: {words}"
+        raise unreadable(path, what, hint=_hint(path)) from None
     except BaseException:
         os.close(descriptor)
         raise

@@ -6,14 +6,26 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from convoscope.audio.activity import RATE, speech_probabilities, speech_spans
+from convoscope.audio.alike import ambiguous, best_of
 from convoscope.audio.decode import SoundHeader, blocks, go_to, opened, read_header, resampled
 from convoscope.audio.echo import Voices, without_echo
 from convoscope.audio.mpeg_messages import kept_from_screen
-from convoscope.audio.sides import CONTRADICTED, UNKNOWN, ChannelSide, labels_in_extras, stated_sides, timeline_sides
+from convoscope.audio.separation import mixed_tracks, whole_track
+from convoscope.audio.sides import (
+    CONTRADICTED,
+    NOT_SEPARATE,
+    UNKNOWN,
+    ChannelSide,
+    labels_in_extras,
+    stated_sides,
+    timeline_sides,
+)
 from convoscope.conversation import ASSISTANT, USER, Conversation, Track
+from convoscope.ingest.recordings import AMBIGUOUS, CANDIDATES
 from convoscope.resources.sound import Basis, RecordingError, Span
 
 if TYPE_CHECKING:
@@ -23,9 +35,12 @@ if TYPE_CHECKING:
 SILENT = 1e-3
 """A track that is never louder than −60 dBFS holds nothing that could be measured."""
 SAME = 0.95
-"""The correlation of two channels that hold the same sound, at about the same level …"""
+"""The correlation of two channels that hold the same sound, whatever the level and the sign of each …"""
 LOUD = 0.1
-"""… in seconds with at least this share of the energy of the loudest one."""
+"""… in seconds with at least this share of the energy of the loudest one …"""
+SAME_GAIN = 2.0
+"""… between which the power of one, as a multiple of the other's, differs by no more than this factor from the middle.
+Where each side is heard on the other's line, one channel is now the louder one, now the softer."""
 LEAST_REST = 1e-4
 """−80 dBFS: a level that is nearer to zero is left as it is, so that zeros stay zeros."""
 _CODES = 1 << 15
@@ -118,6 +133,11 @@ class FileTrack:
         """
         return self._speech
 
+    def holds_all(self) -> None:
+        """Both sides are heard on this track: what it has in common with others is no echo."""
+        self.others = ()
+        vars(self).pop("_speech", None)
+
     @property
     def has_echo(self) -> bool:
         """Whether another track is heard on this one."""
@@ -175,7 +195,12 @@ def _tracks(conversation: Conversation, *, fetch: bool, listen: bool) -> tuple[F
     if conversation.recording is None:
         is_item = conversation.source.format == "standard-data"
         raise RecordingError("no_raw_complete_audio" if is_item else "no_recording")
-    files, refusals = _open_files(conversation, conversation.recording.tracks, fetch=fetch)
+    recording = conversation.recording
+    if paths := recording.extras.get(AMBIGUOUS):
+        raise ambiguous(paths, "may be of another conversation")
+    candidates = recording.extras.get(CANDIDATES)
+    chosen = () if not candidates else (Track(path=str(best_of(candidates))),)
+    files, refusals = _open_files(conversation, (*chosen, *recording.tracks), fetch=fetch)
     if not files:
         raise refusals[0] if refusals else RecordingError("no_recording", "the log names no file and no address")
     tracks: list[FileTrack] = []
@@ -185,6 +210,7 @@ def _tracks(conversation: Conversation, *, fetch: bool, listen: bool) -> tuple[F
         track.others = [other for other in tracks if other is not track]
     if listen and len(tracks) == 2:
         _compare_with_times(conversation, tracks)
+        return _separated(conversation, tracks)
     return tuple(tracks)
 
 
@@ -251,8 +277,9 @@ def _sides_of(conversation: Conversation, file: _Opened) -> list[FileTrack]:
     if len(labels) == 1:
         [side] = stated_sides(conversation, labels, 1) or [UNKNOWN]
         return [FileTrack(path, header, None if header.channels > 1 else 0, side, offset)]
-    if header.channels == 1 or _hold_the_same(path, header):
-        return [FileTrack(path, header, 0, UNKNOWN, offset)]
+    channel = 0 if header.channels == 1 else _same_on_both(path, header)
+    if channel is not None:
+        return [FileTrack(path, header, channel, UNKNOWN, offset)]
     tracks = [FileTrack(path, header, channel, UNKNOWN, offset) for channel in range(header.channels)]
     for track, side in zip(tracks, stated_sides(conversation, labels, header.channels) or (), strict=False):
         track.speaker, track.role, track.basis = side
@@ -272,27 +299,71 @@ def _compare_with_times(conversation: Conversation, tracks: Sequence[FileTrack])
         track.speaker, track.role, track.basis = side
 
 
-def _hold_the_same(path: Path, header: SoundHeader) -> bool:
-    """Whether two channels hold the same sound, as a mono recording that was saved in stereo, or recorded twice."""
+def _separated(conversation: Conversation, tracks: Sequence[FileTrack]) -> tuple[FileTrack, ...]:
+    """Tracks on which both sides are heard are no one's; one that holds the whole call is enough."""
+    # Of two files it must be known how they lie to each other.
+    if tracks[0].path != tracks[1].path and any(track.offset is None for track in tracks):
+        return tuple(tracks)
+    are_mixed = mixed_tracks(conversation, tracks)
+    for track, is_mixed in zip(tracks, are_mixed, strict=True):
+        if is_mixed:
+            track.speaker, track.role, track.basis = NOT_SEPARATE
+            if all(are_mixed):
+                track.holds_all()
+    whole = whole_track(tracks)
+    if whole is not None and are_mixed[whole]:
+        other = tracks[1 - whole]
+        if not other.role or not other.speech():
+            return (tracks[whole],)
+    return tuple(tracks)
+
+
+def _same_on_both(path: Path, header: SoundHeader) -> int | None:
+    """The louder of two channels that hold the same sound, as a mono recording that was saved in stereo, or panned."""
     if header.channels != 2:
-        return False
+        return None
+    few = _powers(path, header, max(header.rate, header.frames // 20))
+    # What is alike in a few seconds may differ in those between: at another level, it may be an echo of one side.
+    if not _are_same(few) or not _are_same(every := _powers(path, header, header.rate)):
+        return None
+    return 0 if sum(one.left for one in every) >= sum(one.right for one in every) else 1
+
+
+class _PairPower(NamedTuple):
+    """The energy of a second of two channels, and what they have in common."""
+
+    left: float
+    right: float
+    both: float
+
+
+def _powers(path: Path, header: SoundHeader, step: int) -> list[_PairPower]:
+    """Of a second every so many frames."""
     import numpy as np
 
-    seconds: list[tuple[float, float, float]] = []
+    seconds: list[_PairPower] = []
     with opened(path) as file:
-        for start in range(0, header.frames, max(1, header.frames // 20)):
-            go_to(file, start)
+        for start in range(0, header.frames, step):
+            if step != header.rate:
+                go_to(file, start)
             with kept_from_screen():
                 data = file.read(min(header.rate, header.frames - start), dtype="float32", always_2d=True)
             left, right = np.nan_to_num(data).T.astype(np.float64)
-            seconds.append((float(left @ left), float(right @ right), float(left @ right)))
+            seconds.append(_PairPower(float(left @ left), float(right @ right), float(left @ right)))
+    return seconds
+
+
+def _are_same(seconds: Sequence[_PairPower]) -> bool:
     # Each channel has noise of its own, which is most of what is in pauses.
-    loudest = max(max(left, right) for left, right, _ in seconds)
-    loud = [one for one in seconds if max(one[:2]) >= max(LOUD * loudest, SILENT**2)]
-    return all(
-        both >= SAME * math.sqrt(left * right) and min(left, right) >= max(left, right) / 2
-        for left, right, both in loud
-    )
+    loudest = max(max(one.left, one.right) for one in seconds)
+    loud = [one for one in seconds if max(one.left, one.right) >= max(LOUD * loudest, SILENT**2)]
+    if not loud:
+        return True
+    if not all(abs(one.both) >= SAME * math.sqrt(one.left * one.right) > 0 for one in loud):
+        return False
+    gains = [one.left / one.right for one in loud]
+    middle = median(gains)
+    return all(middle / SAME_GAIN <= gain <= middle * SAME_GAIN for gain in gains)
 
 
 def _offset(conversation: Conversation, track: Track, seconds: float) -> float | None:

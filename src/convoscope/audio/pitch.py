@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -28,33 +29,45 @@ class FramedSound(NamedTuple):
     power: NDArray[np.float64]
     """Mean power by frequency, from 0 to 8 kHz."""
     frames: int
+    mirror: NDArray[np.complex128]
+    """Mean product of the spectrum at each frequency below 4 kHz and at its mirror above it."""
+    bands: NDArray[np.float32]
+    """Power of each frame in each of the bands that were asked for."""
 
 
-def framed(samples: NDArray[np.float32]) -> FramedSound:
-    """The pitches and the spectrum of a sound of 16 kHz."""
+def framed(samples: NDArray[np.float32], bands: Sequence[tuple[int, int]] = ()) -> FramedSound:
+    """The pitches and the spectrum of a sound of 16 kHz; and of each frame the power in bands, from bin to bin."""
     import numpy as np
 
     pitches: list[NDArray[np.float64]] = []
     power = np.zeros(_SIZE // 2 + 1)
+    mirror = np.zeros(_SIZE // 4, np.complex128)
+    in_bands: list[NDArray[np.float32]] = [np.zeros((0, len(bands)), np.float32)]
     count = 0
     window = np.hanning(FRAME + 1)[:FRAME]
     # The autocorrelation of a windowed frame falls with the lag by itself: it is divided by that of the window.
     of_window = np.fft.irfft(np.abs(np.fft.rfft(window, _SIZE)) ** 2)
     first, last = int(RATE / HIGHEST), int(RATE / LOWEST) + 1
     if len(samples) < FRAME:
-        return FramedSound(np.zeros(0), power, 0)
+        return FramedSound(np.zeros(0), power, 0, mirror, in_bands[0])
     frames = np.lib.stride_tricks.sliding_window_view(samples, FRAME)[::HOP]
     for start in range(0, len(frames), 2000):
         some = frames[start : start + 2000].astype(np.float64)
         some = some - some.mean(axis=1, keepdims=True)
-        spectrum = np.abs(np.fft.rfft(some * window, _SIZE)) ** 2
+        waves = np.fft.rfft(some * window, _SIZE)
+        spectrum = np.abs(waves) ** 2
         power += spectrum.sum(axis=0)
+        mirror += (waves[:, : _SIZE // 4] * waves[:, : _SIZE // 4 : -1]).sum(axis=0)
+        sums = [spectrum[:, low:high].sum(axis=1) for low, high in bands]
+        in_bands.append(np.array(sums, np.float32).T.reshape(len(some), len(bands)))
         count += len(some)
         correlation = np.fft.irfft(spectrum)[:, : last + 2] / of_window[: last + 2]
         energy = correlation[:, :1]
         normal = np.divide(correlation, energy, out=np.zeros_like(correlation), where=energy > 1e-9)
         pitches.append(_voiced(normal, first, last))
-    return FramedSound(np.concatenate(pitches), power / max(1, count), count)
+    return FramedSound(
+        np.concatenate(pitches), power / max(1, count), count, mirror / max(1, count), np.concatenate(in_bands)
+    )
 
 
 def _voiced(normal: NDArray[np.float64], first: int, last: int) -> NDArray[np.float64]:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from convoscope.audio import is_installed
-from convoscope.audio.against_log import are_separate, joined
-from convoscope.audio.call_comparison import FROM_SOUND, without_speech
+from convoscope.audio.against_log import joined
+from convoscope.audio.call_comparison import without_speech
 from convoscope.conversation import AudioFile, Clock, Conversation, Outcome, Segment, Source, Time, Track
 from convoscope.errors import InputError
 from convoscope.ingest.io.audio_heads import audio_kind
@@ -20,7 +20,7 @@ from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 from convoscope.ingest.speaker_labels import UNKNOWN, note_unknown_speakers
 from convoscope.ingest.timeline_builder import TimelineBuilder
-from convoscope.resources.sound import RecordedTrack, RecordingError
+from convoscope.resources.sound import FROM_SOUND, NOT_SEPARATE_TEXT, RecordedTrack, RecordingError
 from convoscope.storage import is_remote
 
 if TYPE_CHECKING:
@@ -58,19 +58,20 @@ class RecordingReader(Reader):
         timeline = TimelineBuilder(notes)
         try:
             tracks = _opened(path)
-            if len(tracks) > 1:
-                sides = [timeline.participant(UNKNOWN, f"channel {number}") for number in range(1, len(tracks) + 1)]
+            is_mixed = any(track.basis == "not_separate" for track in tracks)
+            count = 2 if is_mixed else len(tracks)
+            sides = [timeline.participant(UNKNOWN, f"channel {number}") for number in range(1, count + 1) if count > 1]
+            if is_mixed:
+                notes.set_aside("channels_not_separate", NOT_SEPARATE_TEXT)
+                _mark(timeline, joined([span for track in tracks for span in track.speech()], 0.0))
+                note_unknown_speakers(timeline)
+            elif len(tracks) > 1:
                 speech = [track.speech() for track in tracks]
                 if any(track.has_echo for track in tracks):
                     notes.inferred("echo_left_out", "one side is heard on the other's channel")
-                if are_separate(speech):
-                    _say(timeline, sides, speech)
-                else:
-                    notes.set_aside("channels_not_separate", "both sides are heard on both channels")
-                    _mark(timeline, joined([span for spans in speech for span in spans], 0.0))
+                _say(timeline, sides, speech)
                 note_unknown_speakers(timeline)
             else:
-                sides = []
                 _mark(timeline, tracks[0].speech())
         except RecordingError as error:
             raise InputError(_words(error), hint=error.hint) from None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from convoscope.audio.recognise import RATE, short_identity
-from convoscope.audio.speakers import common_to, on_mixed_track
+from convoscope.audio.speakers import common_to, mixed_track, no_side, on_mixed_track
 from convoscope.conversation import Conversation, Utterance
 from convoscope.resources.sound import (
     Recognised,
@@ -157,16 +157,15 @@ def _side(conversation: Conversation, recording: Recording, role: str) -> tuple[
         raise RecordingError("speakers_unknown", f"{len(own)} tracks are of the {role}")
     if own:
         return own[0], own[0].speech()
-    mixed = [track for track in tracks if not track.speaker and not track.role and track.offset is not None]
-    if len(tracks) != 1 or not mixed:
-        raise RecordingError("speakers_unknown", f"no track is known to be of the {role}")
-    track = mixed[0]
+    track = mixed_track(tracks)
+    if track is None or track.speaker or track.offset is None:
+        raise no_side(tracks, role)
     own_spans, others = spans_by_role(conversation, track, role)
     alone = tuple(
         span for span in own_spans if not any(span.start < one.end and one.start < span.end for one in others)
     )
     if not alone:
-        raise RecordingError("speakers_unknown", f"the log has no times of the {role} in a recording of both sides")
+        raise no_side(tracks, role)
     return track, alone
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from convoscope.audio.against_log import LoggedTurn, agreement
+from convoscope.audio.against_log import LoggedTurn, fitting_shift
 from convoscope.conversation import ASSISTANT, USER, Conversation
 from convoscope.resources.sound import Basis, RecordedTrack, Span
 
@@ -26,6 +26,8 @@ class ChannelSide(NamedTuple):
 UNKNOWN = ChannelSide("", "", "unknown")
 CONTRADICTED = ChannelSide("", "", "contradicted")
 """The log names the speaker, and by its times it is the other one."""
+NOT_SEPARATE = ChannelSide("", "", "not_separate")
+"""Both sides are heard on the channel, or nothing says that one is."""
 
 
 def stated_sides(conversation: Conversation, labels: Sequence[str], channels: int) -> list[ChannelSide] | None:
@@ -89,5 +91,5 @@ def timeline_sides(conversation: Conversation, tracks: Sequence[RecordedTrack]) 
     speech = [[(at + (one.offset or 0.0), until + (one.offset or 0.0)) for at, until in one.speech()] for one in tracks]
     orders = ((ASSISTANT, USER), (USER, ASSISTANT))
     stated = 0.0 if has_start else None
-    fitting = [order for order in orders if agreement(turns, dict(zip(order, speech, strict=True)), stated)]
+    fitting = [order for order in orders if fitting_shift(turns, dict(zip(order, speech, strict=True)), stated)]
     return [_side(conversation, role, "timeline") for role in fitting[0]] if len(fitting) == 1 else None

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from convoscope.audio.sides import ASSISTANTS, USERS, logged_spans
 from convoscope.conversation import ASSISTANT, USER, Conversation
-from convoscope.resources.sound import CONTRADICTION, RecordedTrack, RecordingError, Span
+from convoscope.resources.sound import CONTRADICTION, NOT_SEPARATE_TEXT, RecordedTrack, RecordingError, Span
 
 LONGEST_PAUSE = 0.5
 """Seconds: after a longer pause, what is said is another stretch of speech."""
@@ -56,18 +56,34 @@ def sounds_of(conversation: Conversation, tracks: Sequence[RecordedTrack], role:
     own = [track for track in tracks if track.role == role]
     if own:
         return [SpeakerSound(track, track.speech(), track.basis) for track in own]
-    if any(track.role for track in tracks):
-        raise RecordingError("no_track_of_speaker", f"no track is known to hold the {role}")
-    if any(track.basis == "contradicted" for track in tracks):
-        raise RecordingError("speakers_unknown", CONTRADICTION)
-    if len(tracks) != 1:
-        raise RecordingError("speakers_unknown", "neither the log nor its times say who is heard on which channel")
-    [track] = tracks
+    track = mixed_track(tracks)
+    if track is None:
+        raise no_side(tracks, role)
     other = USER if role == ASSISTANT else ASSISTANT
     own_spans, other_spans = _spans(conversation, track, role), _spans(conversation, track, other)
     if not own_spans:
-        raise RecordingError("speakers_unknown", "all are heard on one channel, and the log has no times of its sound")
+        raise no_side(tracks, role)
     return [SpeakerSound(track, tuple(without(common_to(track.speech(), own_spans), other_spans)), "segments")]
+
+
+def mixed_track(tracks: Sequence[RecordedTrack]) -> RecordedTrack | None:
+    """The one track on which a side without a track of its own is heard."""
+    mixed = [track for track in tracks if not track.role]
+    is_one = len(mixed) == 1 and (len(tracks) == 1 or mixed[0].basis == "not_separate")
+    return mixed[0] if is_one else None
+
+
+def no_side(tracks: Sequence[RecordedTrack], role: str) -> RecordingError:
+    """Why a side is on none of several tracks."""
+    if any(track.basis == "not_separate" for track in tracks):
+        return RecordingError("channels_not_separate", NOT_SEPARATE_TEXT)
+    if any(track.role for track in tracks):
+        return RecordingError("no_track_of_speaker", f"no track is known to hold the {role}")
+    if any(track.basis == "contradicted" for track in tracks):
+        return RecordingError("speakers_unknown", CONTRADICTION)
+    if len(tracks) == 1:
+        return RecordingError("speakers_unknown", "all are heard on one channel, and the log has no times of its sound")
+    return RecordingError("speakers_unknown", "neither the log nor its times say who is heard on which channel")
 
 
 def _spans(conversation: Conversation, track: RecordedTrack, role: str) -> list[Span]:

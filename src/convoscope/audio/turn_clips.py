@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from convoscope.audio.against_log import Shift
 from convoscope.audio.call_comparison import CallComparison, compare_call
+from convoscope.audio.speakers import mixed_track, no_side
 from convoscope.conversation import ASSISTANT, EVA_TURN_RULE, USER, Conversation, Utterance
 from convoscope.resources.sound import RecordedTrack, Recording, RecordingError, Sound, Span
 from convoscope.views.metric_context import metric_context
@@ -67,9 +68,10 @@ def _track(conversation: Conversation, recording: Recording, role: str) -> tuple
     if own:
         raise RecordingError("speakers_unknown", f"{len(own)} tracks are of the {role}")
     has_segments = any(one.segments for one in conversation.utterances if conversation.roles[one.speaker] == role)
-    if len(tracks) == 1 and not tracks[0].role and has_segments:
-        return tracks[0], False
-    raise RecordingError("speakers_unknown", f"no track is known to be of the {role}")
+    track = mixed_track(tracks)
+    if track is not None and has_segments:
+        return track, False
+    raise no_side(tracks, role)
 
 
 def _turn_spans(conversation: Conversation, role: str) -> Mapping[int, list[Span]]:

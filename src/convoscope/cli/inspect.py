@@ -48,6 +48,7 @@ def inspect(
     if suggest_map:
         _suggest_map(paths)
         return
+    from convoscope.analysis.words import sides_text
     from convoscope.ingest.read import read
     from convoscope.report.run_terminal import print_reading, print_warnings
     from convoscope.report.screen import Screen
@@ -95,7 +96,8 @@ def inspect(
             screen.line(f"{name}: {some}{', …' if len(values) > most else ''}")
         if labels:
             screen.line(best_proposal(labels))
-        for hint in _recording_hints(recordings, contents["with a recording"] > sum(recordings.values())):
+        of_logs = contents["with a recording"] > sum(recordings.values())
+        for hint in _recording_hints(recordings, of_logs, sides_text(stream.report, paths)):
             screen.line(hint)
         if full:
             print_plan(screen, plan)
@@ -114,7 +116,7 @@ def _sides(conversation: Conversation) -> str:
     return "mixed" if not roles else "unknown" if roles.isdisjoint((ASSISTANT, USER)) else "known"
 
 
-def _recording_hints(sides: Counter[str], of_logs: bool) -> Iterator[str]:
+def _recording_hints(sides: Counter[str], of_logs: bool, command: str) -> Iterator[str]:
     """What would unlock more, where the input is recordings without a log; and that those of logs were not opened."""
     if of_logs:
         yield "the recordings of logs are not opened here: their sound is measured if it holds speech of known speakers"
@@ -122,7 +124,7 @@ def _recording_hints(sides: Counter[str], of_logs: bool) -> Iterator[str]:
     if "silent" in sides:
         yield "recordings without speech: nothing is measured of their sound"
     if "unknown" in sides:
-        yield f'recordings without a log: --speaker agent="channel 2" says who is on which channel; {words}'
+        yield f"recordings without a log: {command}; {words}"
     elif "known" in sides:
         yield f"recordings without a log: {words}"
     if "mixed" in sides:

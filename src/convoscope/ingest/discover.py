@@ -38,7 +38,7 @@ from convoscope.ingest.reader import (
     registered,
 )
 from convoscope.ingest.refusals import looks_like_settings, unknown_file
-from convoscope.ingest.report import FileRead, Problem, ReadReport
+from convoscope.ingest.report import RECORDING, FileRead, Problem, ReadReport
 from convoscope.storage import as_path, forget, is_remote, open_binary, store_errors, tag_of
 
 HEAD_BYTES = 256 * 1024
@@ -157,7 +157,8 @@ def _without_recordings(inputs: dict[str, Input], report: ReadReport) -> dict[st
         return inputs
     for item in inputs.values():
         if item.container == "recording":
-            report.files[item.name] = FileRead(skipped="is a recording beside logs; given alone, it is read by itself")
+            why = "is a recording beside logs; given alone, it is read by itself"
+            report.files[item.name] = FileRead(RECORDING, skipped=why, is_companion=True)
     return {real: item for real, item in inputs.items() if item.container != "recording"}
 
 

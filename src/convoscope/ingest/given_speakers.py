@@ -18,6 +18,8 @@ _HINT = "write agent=LABEL or user=LABEL, such as agent=SPEAKER_01"
 _RECORDING = "recording"
 """The format of a call without a log."""
 _MISSING = "speaker_not_in_conversation"
+_ONE_CHANNEL = "recording_of_one_channel"
+LABELS_SEEN = "seen were"
 
 
 def checked_speakers(given: GivenSpeakers) -> tuple[tuple[str, str], ...]:
@@ -91,7 +93,9 @@ def notes_on_speakers(conversation: Conversation, speakers: Sequence[tuple[str, 
         code = f"{side.label}_taken_as_{side.role}"
         notes.append(Note(kind="inferred", code=code, detail="the channel that --speaker does not name", file=file))
     if {role for _, role in speakers} - {role for _, role in named}:
-        notes.append(Note(kind="set_aside", code=_MISSING, detail=detail, file=file))
+        is_mixed = conversation.source.format == _RECORDING and not seen
+        code = _ONE_CHANNEL if is_mixed else _MISSING
+        notes.append(Note(kind="set_aside", code=code, detail=detail, file=file))
     return tuple(notes)
 
 
@@ -102,7 +106,11 @@ def unmatched_speakers(speakers: Sequence[tuple[str, str]], report: ReadReport) 
         return ""
     tallies = [report.set_aside.get(_MISSING), *(report.inferred.get(_code(*pair)) for pair in speakers)]
     seen = sorted({example for tally in tallies if tally is not None for example in tally.examples})
-    return f"--speaker: no speaker is called {', '.join(absent)}; seen were: {'; '.join(seen)[:500] or 'none'}"
+    mixed = report.set_aside.get(_ONE_CHANNEL)
+    if mixed is not None and not seen:
+        have = "has" if mixed.count == 1 else "and others have"
+        return f"--speaker: {mixed.examples[0]} {have} one channel, so no speaker is known"
+    return f"--speaker: no speaker is called {', '.join(absent)}; {LABELS_SEEN}: {'; '.join(seen)[:500] or 'none'}"
 
 
 def _label(participant: Participant) -> str:

@@ -20,13 +20,13 @@ from convoscope.ingest.companions.flows import FlowDefinitions
 from convoscope.ingest.companions.predictions import PredictionFiles, unused_predictions
 from convoscope.ingest.companions.verdicts import Verdicts, unused_verdicts
 from convoscope.ingest.discover import FoundInput, Input, best_claim, chosen_readers, find_inputs
-from convoscope.ingest.given_speakers import GivenSpeakers, unmatched_speakers
+from convoscope.ingest.given_speakers import LABELS_SEEN, GivenSpeakers, unmatched_speakers
 from convoscope.ingest.io.containers import SEE_FORMATS
 from convoscope.ingest.io.streams import as_files
 from convoscope.ingest.reader import Sample, registered
 from convoscope.ingest.report import ReadReport
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings, read_settings
-from convoscope.ingest.split import Read, cut, read_partition
+from convoscope.ingest.split import Read, contested_recordings, cut, read_partition
 
 PathLike = str | os.PathLike[str]
 MADE_IN_PYTHON = "conversations.jsonl"
@@ -84,8 +84,10 @@ class ReadStream:
         refuse_unmatched_speakers(self._settings, self.report, self._limit)
 
     def _all(self) -> Iterator[Read]:
+        inputs = self._found.inputs
         with tempfile.TemporaryDirectory(prefix="convoscope-") as scratch:
-            for partition in cut(self._found.inputs, self.report, Path(scratch)):
+            contested = contested_recordings(inputs, self._settings.audio)
+            for partition in cut(inputs, self.report, Path(scratch), contested=contested):
                 yield from read_partition(partition, self.report, self._settings, self._found.flows)
 
 
@@ -124,7 +126,10 @@ def refuse_unmatched_speakers(settings: ReadSettings, report: ReadReport, limit:
     """A label that no speaker has is an error; a warning where a limit may have left the speaker out."""
     if problem := unmatched_speakers(settings.speakers, report):
         if limit is None or report.conversations < limit:
-            raise UsageError(problem, hint="write a label as it is in the log; case does not matter")
+            hint = "write a label as it is in the log; case does not matter"
+            if LABELS_SEEN not in problem:
+                hint = "a recording with a channel for each side, or a log with times, says who speaks"
+            raise UsageError(problem, hint=hint)
         report.warnings.append(problem)
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -26,6 +27,16 @@ ENDINGS = frozenset((".wav", ".wave", ".flac", ".ogg", ".oga", ".opus", ".mp3", 
 MOST_FILES = 500_000
 """Files of a folder that are looked at."""
 _STANDARD_DATA = "standard-data"
+_MOST_NAMED = 5
+
+
+AMBIGUOUS = "recording_ambiguous"
+"""What `extras` of a recording have where a file was not taken, since it may be that of another conversation: its
+paths. It is the reason of metrics, too."""
+CANDIDATES = "recording_candidates"
+"""What `extras` have where several files have the conversation's id as their name: what opens them chooses."""
+_BY_ID = "\0"
+"""Before an id, among the endings of addresses."""
 
 
 class AudioFolder(NamedTuple):
@@ -34,7 +45,7 @@ class AudioFolder(NamedTuple):
     by_name: dict[str, list[str]]
     """Paths by file name."""
     by_stem: dict[str, list[str]]
-    """Paths by file name without its ending: one of each folder, since two formats of one call are one recording."""
+    """Paths by file name without its ending."""
 
     @property
     def paths(self) -> list[str]:
@@ -42,23 +53,36 @@ class AudioFolder(NamedTuple):
 
 
 class FoundRecording(NamedTuple):
-    """A conversation, and the file that was found by the conversation's id alone; empty where there is none."""
+    """A conversation, and how its recording was found, where the log does not give the whole path."""
 
     conversation: Conversation
     by_id: str = ""
+    """The file that was found by the conversation's id alone, or several of them."""
+    by_name: str = ""
+    """The file of which only the name is that of the log's path."""
     ambiguous: str = ""
-    """The name that several files have, each of which may be the recording; none of them is taken."""
+    """The files each of which may be the recording, or may be another's; none of them is taken."""
+
+
+class _Candidate(NamedTuple):
+    """A file that may be there."""
+
+    path: str
+    shared: int
+    """How many of the last parts of its path are those of the log's path; 0 where the log gives the whole path."""
 
 
 class RecordingFinder:
     """Finds the recordings of conversations whose logs are in some folders.
 
-    `audio` is the folder that the user names; it counts first, with all folders in it.
+    `audio` is the folder that the user names; it counts first, with all folders in it. `contested` are endings of
+    paths that several conversations share, as `Claims` has them: no file is taken because of these.
     """
 
-    def __init__(self, folders: Sequence[str], audio: str = "") -> None:
+    def __init__(self, folders: Sequence[str], audio: str = "", contested: Set[str] = frozenset()) -> None:
         self._folders = tuple(dict.fromkeys(folders))
         self._audio = audio
+        self._contested = contested
 
     @cached_property
     def _named(self) -> AudioFolder:
@@ -71,53 +95,151 @@ class RecordingFinder:
 
     def find(self, conversation: Conversation) -> FoundRecording:
         """The conversation with the paths of its recording, where files are found; else it stays as the log has it."""
-        recording = conversation.recording
-        tracks = () if recording is None else recording.tracks
-        if conversation.source.format == _STANDARD_DATA and not any(track.path for track in tracks):
-            tracks = _with_path(tracks, _local_path(conversation))
+        tracks = stated_tracks(conversation)
         own = conversation.source.folder
-        tracks = tuple(track if _is_file(own, track.path) else self._located(track) for track in tracks)
-        by_id = ambiguous = ""
-        if not any(_is_file(own, track.path) for track in tracks):
-            paths = self._by_stem.get(conversation.id, [])
-            if len(paths) == 1:
-                tracks, by_id = (Track(path=paths[0]), *tracks), os.path.basename(paths[0])
-            names = [base_name(track.path or unquote(_path_of_url(track.url))) for track in tracks]
-            several = [name for name in names if len(self._named.by_name.get(name, ())) > 1]
-            ambiguous = "" if by_id else next(iter(several), os.path.basename(paths[0]) if paths else "")
-        return FoundRecording(_replaced(conversation, tracks), by_id, ambiguous)
+        extras: dict[str, list[str]] = {}
+        by_name: list[str] = []
+        by_id: list[str] = []
+        located: list[Track] = []
+        refused: list[str] = []
+        for track in tracks:
+            candidate = None if _is_file(own, track.path) else self._located(track, refused)
+            if candidate is not None:
+                track = msgspec.structs.replace(track, path=candidate.path)  # noqa: PLW2901
+                by_name += [candidate.path] if candidate.shared == 1 else []
+            located.append(track)
+        if not any(_is_file(own, track.path) for track in located):
+            by_id = self._by_stem.get(conversation.id, [])
+            if by_id and _BY_ID + conversation.id in self._contested:
+                refused, by_id = [*refused, *by_id], []
+            if len(by_id) == 1:
+                located = [Track(path=by_id[0]), *located]
+            elif by_id:
+                extras = {CANDIDATES: by_id}
+            elif refused:
+                extras = {AMBIGUOUS: list(dict.fromkeys(refused))}
+        changed = _replaced(conversation, tuple(located), extras)
+        return FoundRecording(changed, *map(short_paths, (by_id, by_name, extras.get(AMBIGUOUS, ()))))
 
-    def _located(self, track: Track) -> Track:
-        path = next((path for path in self._candidates(track) if os.path.isfile(path)), None)
-        return track if path is None else msgspec.structs.replace(track, path=os.path.abspath(path))
+    def _located(self, track: Track, refused: list[str]) -> _Candidate | None:
+        """The first file that is there. What is there and may be another's is put into `refused`."""
+        for path, shared in self._candidates(track, refused):
+            if not os.path.isfile(path):
+                continue
+            if not shared or ending(_parts(path), shared) not in self._contested:
+                return _Candidate(os.path.abspath(path), shared)
+            refused.append(os.path.abspath(path))
+        return None
 
-    def _candidates(self, track: Track) -> Iterator[str]:
+    def _candidates(self, track: Track, refused: list[str]) -> Iterator[_Candidate]:
         """What the user names first, then what the log says, then its name beside the log."""
         named = track.path or file_of_url(track.url) or ""
-        name = base_name(track.path or unquote(_path_of_url(track.url)))
+        address = named or unquote(_path_of_url(track.url))
+        name = base_name(address)
         if "\0" in named + name:
             return
         if self._audio and named:
-            yield os.path.join(self._audio, named)
-        yield _most_alike(self._named.by_name.get(name, []), named or unquote(_path_of_url(track.url)))
+            is_whole = os.path.isabs(named)
+            yield _Candidate(os.path.join(self._audio, named), 0 if is_whole else len(_parts(named)))
+        alike = _most_alike(self._named.by_name.get(name, []), address)
+        if len(alike) == 1:
+            yield alike[0]
+        else:
+            refused += [one.path for one in alike]
         if named and os.path.isabs(named):
-            yield named
+            yield _Candidate(named, 0)
         elif named:
-            yield from (os.path.join(folder, named) for folder in self._folders)
-        if name:
-            yield from (os.path.join(folder, name) for folder in self._folders)
+            parts = len(_parts(named)) if len(self._folders) > 1 else 0
+            yield from (_Candidate(os.path.join(folder, named), parts) for folder in self._folders)
+        for folder in self._folders if name else ():
+            path = os.path.join(folder, name)
+            yield _Candidate(path, _shared(path, address))
 
 
-def _most_alike(paths: Sequence[str], named: str) -> str:
-    """Of files of one name, the one whose folders are called as in the path of the log; empty where several are."""
+def _shared(path: str, named: str) -> int:
+    """How many of the last parts of two paths are the same."""
+    pairs = zip(_parts(path)[::-1], _parts(named)[::-1], strict=False)
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
-    def shared(path: str) -> int:
-        pairs = zip(PurePosixPath(path).parts[::-1], PureWindowsPath(named).parts[::-1], strict=False)
-        return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
-    best = max(map(shared, paths), default=0)
-    alike = [path for path in paths if shared(path) == best]
-    return alike[0] if len(alike) == 1 else ""
+def _most_alike(paths: Sequence[str], named: str) -> list[_Candidate]:
+    """Of files of one name, those whose folders are called as in the path of the log."""
+    candidates = [_Candidate(path, _shared(path, named)) for path in paths]
+    best = max((one.shared for one in candidates), default=0)
+    return [one for one in candidates if one.shared == best]
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    return PureWindowsPath(path).parts
+
+
+def ending(parts: Sequence[str], count: int) -> str:
+    """The last parts of a path, as a text."""
+    return "/".join(parts[-count:])
+
+
+class Claims:
+    """Which conversations may want the same file, where only a part of the path says whose it is.
+
+    Platforms write CALL/recording.wav: what several addresses end with is the recording of none of them.
+    """
+
+    def __init__(self, folders: Iterable[str], audio: str = "") -> None:
+        near = [audio_files(folder) for folder in dict.fromkeys(folders)]
+        near += [audio_files(audio, is_deep=True)] if audio else []
+        self._names = {name for files in near for name in files.by_name}
+        self._stems = {stem for files in near for stem in files.by_stem}
+        self._addresses: dict[str, set[tuple[str, ...]]] = {}
+        self._records: dict[str, str] = {}
+        self._ids: set[str] = set()
+
+    def __bool__(self) -> bool:
+        """Whether there is any file to be found by its name."""
+        return bool(self._names)
+
+    def add(self, conversation: Conversation, folders: Sequence[str]) -> None:
+        """Count what a conversation says of its recording. Its log is in one of the folders."""
+        for track in stated_tracks(conversation):
+            named = track.path or file_of_url(track.url) or ""
+            parts = _parts(named) if named else (_host_of(track.url), *_parts(unquote(_path_of_url(track.url))))
+            if parts and parts[-1] in self._names:
+                where = _parts(folders[0]) if named and folders and not os.path.isabs(named) else ()
+                self._addresses.setdefault(parts[-1], set()).add((*where, *parts))
+        if (id := conversation.id) in self._stems:
+            record = f"{conversation.source.files} {conversation.source.record}"
+            if self._records.setdefault(id, record) != record:
+                self._ids.add(_BY_ID + id)
+
+    @property
+    def contested(self) -> frozenset[str]:
+        """The endings that several addresses share, and the ids that several conversations have."""
+        counts = Counter(
+            ending(parts, count)
+            for addresses in self._addresses.values()
+            if len(addresses) > 1
+            for parts in addresses
+            for count in range(1, len(parts))
+        )
+        return frozenset(self._ids | {text for text, count in counts.items() if count > 1})
+
+
+def short_paths(paths: Iterable[str]) -> str:
+    """Some files, each by the part of its path that is not the same for all."""
+    known = [*paths]
+    if len(known) < 2:
+        return ", ".join(map(os.path.basename, known))
+    folder = os.path.commonpath(list(map(os.path.dirname, known)))
+    return ", ".join(os.path.relpath(path, folder) for path in known[:_MOST_NAMED]) + (
+        f" and {len(known) - _MOST_NAMED:,} more" if len(known) > _MOST_NAMED else ""
+    )
+
+
+def stated_tracks(conversation: Conversation) -> tuple[Track, ...]:
+    """The tracks of a recording as its log has them."""
+    tracks = () if conversation.recording is None else conversation.recording.tracks
+    if conversation.source.format == _STANDARD_DATA and not any(track.path for track in tracks):
+        return _with_path(tracks, _local_path(conversation))
+    return tracks
 
 
 def _with_path(tracks: tuple[Track, ...], path: str) -> tuple[Track, ...]:
@@ -127,11 +249,15 @@ def _with_path(tracks: tuple[Track, ...], path: str) -> tuple[Track, ...]:
     return (msgspec.structs.replace(first, path=path), *others)
 
 
-def _replaced(conversation: Conversation, tracks: tuple[Track, ...]) -> Conversation:
-    recording = conversation.recording
-    if tracks == (() if recording is None else recording.tracks):
+def _replaced(
+    conversation: Conversation, tracks: tuple[Track, ...], extras: Mapping[str, list[str]] = {}
+) -> Conversation:
+    recording = conversation.recording or AudioFile()
+    # A conversation that was written down may have what was found then.
+    kept = {name: value for name, value in recording.extras.items() if name not in (AMBIGUOUS, CANDIDATES)}
+    if tracks == recording.tracks and not extras and len(kept) == len(recording.extras):
         return conversation
-    changed = AudioFile(tracks=tracks) if recording is None else msgspec.structs.replace(recording, tracks=tracks)
+    changed = msgspec.structs.replace(recording, tracks=tracks, extras={**kept, **extras})
     return msgspec.structs.replace(conversation, recording=changed)
 
 
@@ -149,6 +275,13 @@ def _path_of_url(url: str) -> str:
     """The path of an address; empty where it has no path."""
     try:
         return urlsplit(url).path
+    except ValueError:
+        return ""
+
+
+def _host_of(url: str) -> str:
+    try:
+        return urlsplit(url).netloc
     except ValueError:
         return ""
 
@@ -188,9 +321,7 @@ def audio_files(folder: str, *, is_deep: bool = False) -> AudioFolder:
             if ending.lower() in ENDINGS:
                 path = os.path.abspath(os.path.join(where, name))
                 files.by_name.setdefault(name, []).append(path)
-                stems = files.by_stem.setdefault(stem, [])
-                if not any(os.path.dirname(one) == os.path.dirname(path) for one in stems):
-                    stems.append(path)
+                files.by_stem.setdefault(stem, []).append(path)
         if not is_deep or seen >= MOST_FILES:
             break
     return files
@@ -202,6 +333,44 @@ def folder_of(path: str) -> str:
 
 
 _SAMPLE = 64 * 1024
+
+
+class RecordingState(msgspec.Struct, frozen=True, array_like=True):
+    """A recording at a path that the log gives, as a run found it."""
+
+    path: str
+    size: int = -1
+    """-1: there was none."""
+    changed: int = 0
+    digest: str = ""
+
+    @property
+    def is_same(self) -> bool:
+        """Whether it is as it was. One that was only touched, or copied anew, is."""
+        now = _size_and_time(self.path)
+        return now == (self.size, self.changed) or (now[0] == self.size and _sampled_digest(self.path) == self.digest)
+
+
+def states_elsewhere(conversation: Conversation, near: Sequence[str], audio: str = "") -> Iterator[RecordingState]:
+    """The recordings of a conversation that are not beside its log, nor in the folder that the user names."""
+    recording = conversation.recording
+    for track in () if recording is None else recording.tracks:
+        named = track.path or file_of_url(track.url) or ""
+        folders = [conversation.source.folder] if conversation.source.folder else near
+        for path in [named] if os.path.isabs(named) else [os.path.join(folder, named) for folder in folders if named]:
+            whole = os.path.abspath(path) if "\0" not in path else ""
+            is_near = os.path.dirname(whole) in map(os.path.abspath, near)
+            if whole and not is_near and not (audio and Path(whole).is_relative_to(os.path.abspath(audio))):
+                size, changed = _size_and_time(whole)
+                yield RecordingState(whole, size, changed, "" if size < 0 else _sampled_digest(whole))
+
+
+def _size_and_time(path: str) -> tuple[int, int]:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return -1, 0
+    return status.st_size, status.st_mtime_ns
 
 
 def recordings_of(inputs: Iterable[Input], audio: str = "") -> dict[str, str]:

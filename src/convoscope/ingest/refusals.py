@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from convoscope.errors import InputError
 from convoscope.ingest.io import tables
+from convoscope.ingest.io.audio_heads import ENDINGS
 from convoscope.ingest.io.containers import SEE_FORMATS, is_binary, legacy_text
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.marks import MARKS, names_in
@@ -78,7 +79,7 @@ def unknown_file(
     """Why no reader knows a file."""
     if container == "recording":
         return InputError("is a recording", hint="name the log of the call, or leave out --format")
-    if container == "text":
+    if container == "text" or path.suffix.lower() in ENDINGS:
         return _unknown_text(path, head)
     part = next(filter(None, (reader.part_of(path.name) for reader in readers)), "")
     if part:
@@ -117,7 +118,10 @@ def _known_binary(path: Path, head: bytes) -> InputError | None:
 
 
 def _unknown_text(path: Path, head: bytes) -> InputError:
-    """Why a file that is no JSON and no table is not read."""
+    """Why a file that is no JSON and no table is not read, or has the name of a recording."""
+    if path.suffix.lower() in ENDINGS:
+        what = "of no sound that is known" if is_binary(head) or legacy_text(head) is None else "text"
+        return InputError(f"is not a recording: its first bytes are {what}", hint=SEE_FORMATS)
     if (known := _known_binary(path, head)) is not None:
         return known
     if _UTF16.match(head):

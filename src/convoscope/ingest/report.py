@@ -22,6 +22,9 @@ MERGED, JOINED, COPIES, SPLIT, EQUAL, OVERLAP = "merged", "joined", "copies", "s
 conversation; a copy of another record, file or conversation; a session that went on after a long silence; equal to
 another record, and nothing says that it is a copy; or it begins with the end of several others."""
 
+RECORDING = "recording"
+"""The format of a file that holds the sound of a call."""
+
 Kind = Literal["repaired", "inferred", "ignored", "set_aside", "unknown"]
 
 
@@ -94,6 +97,8 @@ class ReadReport(msgspec.Struct):
     unknown: dict[str, int] = {}
     same: dict[str, NoteTally] = {}
     """Records that are not conversations of their own, or may not be: merged, joined, copies, split, equal, overlap."""
+    sound: dict[str, NoteTally] = {}
+    """Recordings that were not measured though a metric asked for them: by the reason, files and what is wrong."""
     problem_count: int = 0
     problems: list[Problem] = []
     """The first 200, by file and line."""
@@ -134,6 +139,11 @@ class ReadReport(msgspec.Struct):
         """What is reported with examples, by the kind of note."""
         return {"set_aside": self.set_aside, "repaired": self.repaired, "inferred": self.inferred}
 
+    def not_heard(self, reason: str, text: str) -> None:
+        """A recording cannot be measured."""
+        tally = self.sound.get(reason) or self.sound.setdefault(reason, NoteTally())
+        tally.add(1, [text] if text else [])
+
     def add_notes(self, notes: Iterable[Note]) -> None:
         for note in notes:
             if note.kind == "ignored":
@@ -171,6 +181,8 @@ class ReadReport(msgspec.Struct):
         for kind, tallies in other.tallies.items():
             for code, tally in tallies.items():
                 self.tallies[kind].setdefault(code, NoteTally()).add(tally.count, tally.examples)
+        for reason, tally in other.sound.items():
+            self.sound.setdefault(reason, NoteTally()).add(tally.count, tally.examples)
         for name, tally in other.same.items():
             self.same.setdefault(name, NoteTally()).add(tally.count, tally.examples)
         self.problem_count += other.problem_count
@@ -179,7 +191,7 @@ class ReadReport(msgspec.Struct):
 
     def ordered(self) -> ReadReport:
         """The same, in an order that does not depend on how the work was divided."""
-        counted = ("files", "ignored", "set_aside", "repaired", "inferred", "unknown", "same")
+        counted = ("files", "ignored", "set_aside", "repaired", "inferred", "unknown", "same", "sound")
         in_order = {name: dict(sorted(getattr(self, name).items())) for name in counted}
         return msgspec.structs.replace(self, problems=sorted(self.problems)[:MAX_PROBLEMS], **in_order)
 

@@ -5,6 +5,7 @@ Where the cuts are depends on the input alone, never on who works on it.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -48,7 +49,7 @@ from convoscope.ingest.pieces import (
     stem,
 )
 from convoscope.ingest.reader import Attach, RawRecord, Record, RecordGroup, reader_named
-from convoscope.ingest.recordings import RecordingFinder, folder_of
+from convoscope.ingest.recordings import AMBIGUOUS, Claims, RecordingFinder, folder_of
 from convoscope.ingest.report import COPIES, SPLIT, FileRead, Note, Notes, Problem, ReadReport
 from convoscope.ingest.same_records import same_records, without_same
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings, moved_notes, split_by_silence
@@ -71,6 +72,8 @@ class Partition(msgspec.Struct, frozen=True):
     """The pieces by their content, where an earlier read of the input is known."""
     is_known: bool = False
     """An earlier part was read from these very pieces."""
+    contested: frozenset[str] = frozenset()
+    """Endings of paths of recordings that several conversations share: they do not say whose a file is."""
 
 
 class Origin(NamedTuple):
@@ -100,13 +103,14 @@ def cut(
     size: int = PART_BYTES,
     known: KnownParts | None = None,
     looks: Looks | None = None,
+    contested: frozenset[str] = frozenset(),
 ) -> Iterator[Partition]:
     """Cut the inputs into partitions of about `size` bytes.
 
     Records that must be brought together by key are first spread over files in `scratch`; what
     cannot be read on the way goes to `report`. Of an input that grew, `known` are the parts that are there: the
     pieces that they were read from stay together, as long as they are unchanged. `looks` keeps what was seen at the
-    first look.
+    first look. `contested` is what `contested_recordings` says of the inputs.
     """
     sizes = [size_of(item) for item in inputs]
     in_pieces = PiecesOf(lambda index: _even(sizes[index], size), looks=looks or Looks())
@@ -123,10 +127,11 @@ def cut(
             reads += group.reads
             weight += sum(one.weight for one in group.pieces)
         if held and (not is_new or weight >= _FULL * size or len(held) >= MAX_PIECES):
-            yield Partition(next(numbers), tuple(held), tuple(reads))
+            yield Partition(next(numbers), tuple(held), tuple(reads), contested=contested)
             held, reads, weight = [], [], 0
         if group is not None and group.number is not None:
-            yield Partition(group.number, tuple(one.piece for one in group.pieces), tuple(group.reads), is_known=True)
+            pieces_of_group = tuple(one.piece for one in group.pieces)
+            yield Partition(group.number, pieces_of_group, tuple(group.reads), is_known=True, contested=contested)
 
 
 def _pieces(
@@ -219,7 +224,9 @@ def read_partition(
     for piece in partition.pieces:
         item, near = piece.input, folders_of(piece)
         attachers = [one for kind in kinds if (one := kind.attacher(item.reader, item.companions_of(kind.format)))]
-        finder = finders.get(near) or finders.setdefault(near, RecordingFinder(near, settings.audio))
+        finder = finders.get(near) or finders.setdefault(
+            near, RecordingFinder(near, settings.audio, partition.contested)
+        )
         for built, notes in _PieceReader(piece, report).reads():
             distinct = _without_known(built, piece, report) if piece.elsewhere else built
             reads = _sessions(distinct, settings.session_gap, report)
@@ -238,15 +245,34 @@ def read_partition(
                     yield read._replace(conversation=conversation, notes=moved)
 
 
+def contested_recordings(inputs: Sequence[Input], audio: str = "", size: int = PART_BYTES) -> frozenset[str]:
+    """What several conversations say of their recordings, so that it does not say whose a file is.
+
+    The logs are read for it, where there are recordings that may be found by their names.
+    """
+    logs = [item for item in inputs if item.container != "recording"]
+    claims = Claims([folder_of(item.path) for item in logs if item.data is None], audio)
+    if claims and logs:
+        report = ReadReport()
+        with tempfile.TemporaryDirectory(prefix="convoscope-") as scratch:
+            for partition in cut(logs, report, Path(scratch), size):
+                for piece in partition.pieces:
+                    for reads, _ in _PieceReader(piece, report).reads():
+                        for read in reads:
+                            claims.add(read.conversation, folders_of(piece))
+    return claims.contested
+
+
 def _with_recording(read: Read, finder: RecordingFinder, report: ReadReport) -> Read:
     """What was read, with the path of its recording; with a note, where only the file's name says whose it is."""
     result = finder.find(read.conversation)
     notes = read.notes
     file = ", ".join(read.conversation.source.files[:1])
-    if result.by_id:
-        notes = (*notes, Note(kind="inferred", code="recording_by_id", detail=result.by_id, file=file))
-    elif result.ambiguous:
-        notes = (*notes, Note(kind="set_aside", code="recording_ambiguous", detail=result.ambiguous, file=file))
+    for code, detail in (("recording_by_id", result.by_id), ("recording_by_name", result.by_name)):
+        if detail:
+            notes = (*notes, Note(kind="inferred", code=code, detail=detail, file=file))
+    if result.ambiguous:
+        notes = (*notes, Note(kind="set_aside", code=AMBIGUOUS, detail=result.ambiguous, file=file))
     report.add_notes(notes[len(read.notes) :])
     return read._replace(conversation=result.conversation, notes=notes)
 

@@ -20,6 +20,7 @@ from convoscope.analysis.words import (
     percent_text,
     reading_text,
     set_aside_text,
+    sound_text,
     value_text,
 )
 from convoscope.harmless import one_line
@@ -75,6 +76,8 @@ def print_answer(screen: Screen, answer: Answer, run: Run, print_targets: Callab
         screen.wrapped(answer.broken)
     if answer.unread:
         screen.wrapped(answer.unread)
+    if answer.sound:
+        screen.wrapped(answer.sound, "yellow")
     reading = answer.reading + (f"; {answer.not_measured}" if answer.not_measured else "") + " (--full)"
     rest = len(wrapped_lines(reading)) + 2  # the page, and what is next
     if screen.lines - begun + len(wrapped_lines(answer.alike)) + rest <= MOST_LINES:
@@ -292,6 +295,8 @@ def print_groups(screen: Screen, summary: Summary) -> None:
 def print_reading(screen: Screen, report: ReadReport) -> None:
     """What reading did, in a few lines."""
     screen.line(reading_text(report))
+    if sound := sound_text(report):
+        screen.line(sound)
     if lost := set_aside_text(report):
         screen.line(lost)
     for title, tallies in (("repaired", report.repaired), ("inferred", report.inferred)):

@@ -13,6 +13,7 @@ import msgspec
 from convoscope.analysis.words import counted, seconds_text
 from convoscope.conversation import Conversation, StateEntered, StateExited, Time, ToolCall, Track, Utterance
 from convoscope.ingest.recordings import base_name
+from convoscope.resources.sound import FROM_SOUND
 
 Kind = Literal["speaker", "tools", "states"]
 
@@ -82,7 +83,10 @@ def clock_text(seconds: float) -> str:
 
 
 class Ruler:
-    """Seconds from the first moment, for all clocks that relate to the one that most moments have."""
+    """Seconds from the first moment, for all clocks that relate to the one that most moments have.
+
+    Of a recording without a log they are seconds from its beginning.
+    """
 
     def __init__(self, conversation: Conversation) -> None:
         self._offsets = {clock.id: clock.offset for clock in conversation.clocks}
@@ -93,7 +97,9 @@ class Ruler:
         groups = Counter(self._group(moment) for moment in moments)
         self._main = max(groups, key=lambda name: (groups[name], name)) if groups else None
         placed = [self._common(moment) for moment in moments if self._group(moment) == self._main]
-        self._zero = min(placed, default=0.0)
+        # Of a recording without a log, its own seconds count: its moments, and what plays it, have these.
+        is_sound = any(clock.source == FROM_SOUND for clock in conversation.clocks)
+        self._zero = 0.0 if is_sound else min(placed, default=0.0)
         self.unplaced = len(moments) - len(placed)
 
     def at(self, moment: Time | None) -> float | None:

@@ -5,6 +5,7 @@ Everything is text by now, but not yet markup: what shows it escapes it.
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from math import isfinite
@@ -17,6 +18,7 @@ from convoscope.annotate.annotator import judge_behind
 from convoscope.conversation import (
     Annotations,
     AnyEvent,
+    AudioFile,
     ComponentMetric,
     Conversation,
     GuardEvaluated,
@@ -32,6 +34,7 @@ from convoscope.conversation import (
     Turn,
     Utterance,
 )
+from convoscope.ingest.recordings import AMBIGUOUS, CANDIDATES, base_name
 from convoscope.ingest.report import Note
 from convoscope.metrics.declaration import HIGHER, LOWER, SHARE
 from convoscope.metrics.registry import parent_metric
@@ -536,7 +539,7 @@ def _context(conversation: Conversation) -> Iterator[StoryFact]:
         "dialogue states": conversation.frames,
         "annotations": conversation.annotations,
         "labels": conversation.labels,
-        "recording": conversation.recording,
+        "recording": None if conversation.recording is None else shown_recording(conversation.recording),
         "clocks": conversation.clocks,
         "also in the log of the agent": agent.extras,
         "also in the log of what is expected": expected.extras,
@@ -546,6 +549,19 @@ def _context(conversation: Conversation) -> Iterator[StoryFact]:
     for name, value in parts.items():
         if value:
             yield StoryFact(name, json_text(value))
+
+
+def shown_recording(recording: AudioFile) -> AudioFile:
+    """A recording with the names of its files only: reading made their paths whole, and a page is shared."""
+    tracks = tuple(
+        msgspec.structs.replace(one, path=base_name(one.path)) if os.path.isabs(one.path) else one
+        for one in recording.tracks
+    )
+    extras = {
+        name: [base_name(path) for path in value] if name in (AMBIGUOUS, CANDIDATES) else value
+        for name, value in recording.extras.items()
+    }
+    return msgspec.structs.replace(recording, tracks=tracks, extras=extras)
 
 
 def _given(**texts: str) -> list[StoryFact]:

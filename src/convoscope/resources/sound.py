@@ -15,11 +15,16 @@ if TYPE_CHECKING:
 
     from convoscope.conversation import Conversation
 
-Basis = Literal["stated", "timeline", "voice_activity", "contradicted", "unknown"]
+Basis = Literal["stated", "timeline", "voice_activity", "contradicted", "not_separate", "unknown"]
 """How it is known who is heard: the log says so; the log's times fit the sound; the sound alone; not at all, since by
-its times the log's own labels are the wrong way round; not at all."""
+its times the log's own labels are the wrong way round; not at all, since both sides are or may be heard there; not at
+all."""
+
+FROM_SOUND = "voice activity"
+"""The source of a clock whose times were heard in the sound: no log says them."""
 
 CONTRADICTION = "by the times of the log, its labels of the channels are the wrong way round"
+NOT_SEPARATE_TEXT = "both sides are heard on one channel, or only one channel has speech of its own"
 
 
 class RecordingError(ConvoscopeError):

@@ -247,7 +247,8 @@ class _RunBuilder:
     def run_in_store(self, out: Path, complete: Callable[[Run], None]) -> Run:
         """Make the run on this machine, part by part, and keep it in an object store."""
         with StoredRun(out, self._identity, self._may_change) as stored, stored.named():
-            if stored.is_taken and not (stored.receipt is not None and self._grows(stored.receipt)):
+            is_same = stored.receipt is None or not (self._grows(stored.receipt) or self._grows_by_sound(Run.open(out)))
+            if stored.is_taken and is_same:
                 stored.finish_earlier()
                 run = self._existing(out)
                 complete(run)
@@ -315,9 +316,12 @@ class _RunBuilder:
             run = Run.open(out)
         except RunError:
             raise RunError(f"{out} exists and is not a run", hint="choose another --out") from None
-        if self._grows(run.receipt):
+        if self._grows(run.receipt) or self._grows_by_sound(run):
             return self._grown(run)
-        if changed := self._changed(run.receipt):
+        changed = self._changed(run.receipt)
+        if self.settings.limit is not None and self._has_other_sound(run):
+            changed.append("recordings")
+        if changed:
             hint = "choose another --out, or move that run away"
             before, since = run.receipt.config, run.receipt.config.get("since")
             others = [name for name in {**before, **self.config} if before.get(name) != self.config.get(name)]
@@ -352,6 +356,14 @@ class _RunBuilder:
         again = receipt.running or (receipt.unanswered and self.settings.judge_cache)
         grows = changed or again or (receipt.kept and not self.settings.keep)
         return bool(grows) and set(changed) <= _GROWING and self.settings.limit is None
+
+    def _grows_by_sound(self, run: Run) -> bool:
+        """Whether nothing but recordings that the logs have elsewhere changed, as if they were beside the logs."""
+        return self.settings.limit is None and not self._changed(run.receipt) and self._has_other_sound(run)
+
+    def _has_other_sound(self, run: Run) -> bool:
+        listens = RECORDING in self.job.session.resources
+        return listens and not all(state.is_same for part in parts_of(run) for state in part.recordings)
 
     def _grown(self, run: Run) -> Run:
         """The run with what is new in the input, as if all of it had been scored at once."""
@@ -482,6 +494,7 @@ class _RunBuilder:
         parts = [*(() if is_new else earlier.values()), *done.values()]
         asked = base is not None and base.receipt.unanswered and self.settings.judge_cache
         again = unanswered_parts(base.tables) if base is not None and asked else set[int]()
+        again |= {one.part for one in parts if not all(state.is_same for state in one.recordings)}
         known = [(one.part, one.pieces) for one in parts if not (one.running or one.part in again)]
         # Parts of an unfinished run may be of a log as it was in between.
         same = unchanged(base.receipt.inputs, self.hashes) if base is not None and not done else frozenset[str]()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from time import time
@@ -23,7 +23,7 @@ from convoscope.ingest.known_pieces import KnownParts, Surroundings, hash_of, ha
 from convoscope.ingest.looks import Looks
 from convoscope.ingest.read import MADE_IN_PYTHON, PathLike, from_objects
 from convoscope.ingest.report import FileRead
-from convoscope.ingest.split import Partition, cut
+from convoscope.ingest.split import Partition, contested_recordings, cut
 from convoscope.metrics.declaration import Declaration, Derived, Metric
 from convoscope.metrics.needs import BY_DATA, NAMED, VENUES_TYPE, WHOLE_NAMES, GivenNames
 from convoscope.metrics.registry import Declared, is_shared, registered
@@ -149,7 +149,7 @@ def check_declarations(metrics: Sequence[Declared]) -> None:
                 )
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class Job(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What is to be scored, and with what."""
 
     settings: ScoreSettings
@@ -183,7 +183,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         settings = self.settings
 
         def waiting() -> Iterator[Partition]:
-            for partition in cut(self.input.inputs, self.input.report, scratch, settings.part_bytes, known, looks):
+            inputs, report, size = self.input.inputs, self.input.report, settings.part_bytes
+            for partition in cut(inputs, report, scratch, size, known, looks, self.contested):
                 if known is not None:
                     known.order.append(partition.number)
                 if settings.limit is not None and _first_conversations(done) >= settings.limit:
@@ -214,10 +215,17 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         work.use(self.session)
         yield from engine.run(work, waiting())
 
+    @cached_property
+    def contested(self) -> frozenset[str]:
+        """What does not say whose a recording is."""
+        return contested_recordings(self.input.inputs, self.settings.reading.audio, self.settings.part_bytes)
+
     def surroundings(self, rules: Sequence[InputRule]) -> Surroundings:
         """What conversations depend on beside their own logs: rules, flow definitions, tables of venues, recordings."""
         venues = [(one.domain, hash_of_file(as_path(one.path))) for one in self.input.venues]
-        common = hash_of((rules, venues, self.input.flows)) if rules or venues or self.input.flows else ""
+        known = (rules, venues, self.input.flows)
+        common = hash_of(known) if any(known) else ""
+        common = hash_of((common, sorted(self.contested))) if self.contested else common
         return Surroundings(common, self.settings.reading.audio, by_content=RECORDING in self.session.resources)
 
 

@@ -16,14 +16,16 @@ import msgspec
 
 from convoscope.annotate.annotator import Annotator, annotated, in_order
 from convoscope.conversation import Conversation, Flow, to_json
-from convoscope.ingest.known_pieces import PieceRead, Surroundings, hash_of_pieces, piece_read
+from convoscope.ingest.known_pieces import PieceRead, Surroundings, folders_of, hash_of_pieces, piece_read
 from convoscope.ingest.reader import registered as registered_readers
-from convoscope.ingest.report import Problem, ReadReport
+from convoscope.ingest.recordings import CANDIDATES, RecordingState, states_elsewhere
+from convoscope.ingest.report import Note, Problem, ReadReport
 from convoscope.ingest.split import Partition, Read, read_partition
+from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import Declared
 from convoscope.metrics.registry import registered as registered_metrics
 from convoscope.metrics.signatures import signature
-from convoscope.resources.registry import RECOGNISER, Resource
+from convoscope.resources.registry import RECOGNISER, RECORDING, Resource
 from convoscope.scores.observation import cut
 from convoscope.scoring.annotators import ProvidedRule, annotator_for
 from convoscope.scoring.batch import Answers, Batch, MetricColumns
@@ -78,6 +80,8 @@ class PartDone(msgspec.Struct, kw_only=True):
     """What it was read from, by content: a run that grows keeps it as long as these stay as they were."""
     running: int = 0
     """Conversations that go on right now: they are not in it."""
+    recordings: tuple[RecordingState, ...] = ()
+    """The recordings that its conversations have at paths of their own, as they were."""
 
 
 class PartWriter(Protocol):
@@ -146,7 +150,8 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             _without_collecting(),
             ending,
         ):
-            part = _Part(partition.number, part_writer, self.metrics, self.session)
+            listens = self.settings.use_audio and listens_of(self.metrics)
+            part = _Part(partition.number, part_writer, self.metrics, self.session, listens=listens)
             reads: Iterator[Read] = self._wanted(partition, part)
             if annotator is not None:
                 annotate = partial(_annotated, annotator)
@@ -171,6 +176,7 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             flows=part.flows,
             pieces=pieces,
             running=part.running,
+            recordings=tuple(part.recordings.values()),
         )
 
     def _with_rules(self, conversation: Conversation) -> Conversation:
@@ -182,6 +188,7 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The conversations that count, each with what was heard in its recording; the others are counted."""
         reads = read_partition(partition, part.report, self.settings.reading, self.flows)
         grouping = {piece.index: piece.input.grouping for piece in partition.pieces}
+        near = {piece.index: folders_of(piece) for piece in partition.pieces}
         taken = 0
         while True:
             began = perf_counter()
@@ -199,6 +206,8 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 part.report.ignore("conversation_before_since")
             else:
                 taken += 1
+                if RECORDING in self.resources:  # before anything listens: what changes meanwhile is another one
+                    part.know_recordings(read.conversation, near[read.origin.input], self.settings.reading.audio)
                 if self.settings.use_audio and RECOGNISER in self.resources:
                     read = read._replace(conversation=self.session.transcribed(read.conversation))
                 yield read
@@ -253,6 +262,11 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return (_restored, (self.settings.metrics_from, self.settings.readers_from, pickle.dumps(fields)))
 
 
+def listens_of(metrics: Sequence[Declared]) -> bool:
+    """Whether one of the metrics asks for recordings."""
+    return any(RECORDING in one.resources.values() for one in metrics if isinstance(one, Metric))
+
+
 def _restored(metrics_from: Sequence[str], readers_from: Sequence[str], fields: bytes) -> PartitionTask:
     registered_metrics(metrics_from)
     registered_readers(readers_from)
@@ -273,7 +287,9 @@ class _Part:
     refused = 0
     """Conversations that cannot be kept."""
 
-    def __init__(self, number: int, writer: PartWriter, metrics: Sequence[Declared], session: Session) -> None:
+    def __init__(
+        self, number: int, writer: PartWriter, metrics: Sequence[Declared], session: Session, *, listens: bool
+    ) -> None:
         self._number = number
         self._writer = writer
         self._session = session
@@ -282,6 +298,25 @@ class _Part:
         self.timings = Timings()
         self.profiles: set[str] = set()
         self.flows: dict[str, Flow] = {}
+        self.recordings: dict[str, RecordingState] = {}
+        self._listens = listens
+        """Whether a metric asks for recordings, be they opened or not."""
+
+    def know_recordings(self, conversation: Conversation, near: Sequence[str], audio: str) -> None:
+        """Keep how the recordings are that a log has elsewhere."""
+        for state in states_elsewhere(conversation, near, audio):
+            self.recordings.setdefault(state.path, state)
+
+    def _note_sound(self, conversation: Conversation) -> None:
+        """Report why the sound of a recording is not measured, and which of several files was taken."""
+        if not self._listens or conversation.recording is None:
+            return
+        sound = self._session.sound_of(conversation)
+        if sound.reason:
+            self.report.not_heard(sound.reason, sound.text)
+        elif CANDIDATES in conversation.recording.extras:
+            file = next(iter(conversation.source.files), "")
+            self.report.add_notes([Note(kind="inferred", code="recording_of_several", detail=sound.text, file=file)])
 
     def add(self, read: Read) -> None:
         """Score a conversation. One that cannot be written is a problem, and has no row."""
@@ -297,6 +332,7 @@ class _Part:
             self.report.problem(problem_of(conversation, f"cannot be kept: {cut(str(error))}"))
             return
         encoded = perf_counter()
+        self._note_sound(conversation)
         if self._session.held is not None:
             self._session.held.add(self._number, len(self.batch), conversation, len(body))
         profile = self.batch.add(conversation, len(body))

@@ -8,10 +8,13 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import cached_property, partial
 from multiprocessing.util import Finalize
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from convoscope.audio import is_installed
 from convoscope.conversation import Conversation
 from convoscope.errors import ConvoscopeError, UsageError
+from convoscope.ingest.recordings import base_name
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.needs import WHOLE_NAMES
 from convoscope.resources.judge import AskedOnce, Judge, judges_of
@@ -28,6 +31,15 @@ DEFAULT_CONCURRENCY = 200
 
 Keep = Callable[[Sequence[Observation]], None]
 _NOTHING: Mapping[str, Any] = {}
+
+
+class SoundState(NamedTuple):
+    """Whether a recording can be measured."""
+
+    reason: str = ""
+    """Why not."""
+    text: str = ""
+    """The file, and what is wrong with it."""
 
 
 class HeldConversations:
@@ -146,6 +158,24 @@ class Session:
             return self._loop.run(transcribed(conversation, recording, recogniser))
         except RecordingError:  # metrics say what is wrong with it
             return conversation
+
+    def sound_of(self, conversation: Conversation) -> SoundState:
+        """Why the recording of a conversation cannot be measured, else the name of its file."""
+        if RECORDING not in self.resources:
+            return SoundState("" if is_installed() else "audio_not_installed")
+        from convoscope.resources.sound import RecordingError
+
+        try:
+            tracks = self._open(self.resources[RECORDING]).tracks(conversation)
+            for track in tracks:  # what is damaged is found by listening; it is kept for the metrics
+                track.speech()
+        except RecordingError as error:
+            # Reports are shared, and a folder may hold names of people.
+            is_path = error.reason == "recording_not_found"
+            return SoundState(error.reason, base_name(error.detail) if is_path else error.detail)
+        except Exception:  # of the user's own: metrics say what is wrong
+            return SoundState()
+        return SoundState("", ", ".join(dict.fromkeys(Path(track.path).name for track in tracks)))
 
     def given(self, declared: Metric) -> Mapping[str, Any]:
         """The resources that a metric asks for, by parameter."""

@@ -56,8 +56,8 @@ def observe(metric: Metric, conversation: Conversation) -> Observation:
 
 
 def of_agent(folder: Path, wave: Any, **options: Any) -> Conversation:
-    rate = options.get("rate", sounds.RATE)
-    return call(sounds.write(folder / "c.wav", wave, sounds.silence(1, rate), **options), "bot", "caller")
+    rate = options.pop("rate", sounds.RATE)
+    return call(sounds.write(folder / "c.wav", wave, rate=rate, **options), "bot")
 
 
 def value(metric: Metric, folder: Path, wave: Any, **options: Any) -> float:
@@ -90,7 +90,9 @@ class TestMos:
     def test_loudness_and_the_other_side_do_not_matter(self, tmp_path: Path, speech: Any) -> None:
         clean = value(metrics.mos, tmp_path, speech)
         assert value(metrics.mos, tmp_path, 0.05 * speech) == pytest.approx(clean, abs=0.1)
-        noisy_caller = sounds.write(tmp_path / "d.wav", speech, sounds.noise(len(speech) / sounds.RATE))
+        # The caller speaks later, in noise.
+        later = sounds.noise(len(speech) / sounds.RATE, 0.02) + np.roll(speech, len(speech) // 2)
+        noisy_caller = sounds.write(tmp_path / "d.wav", np.r_[speech, 0 * speech], np.r_[0 * speech, later])
         assert observe(metrics.mos, call(noisy_caller, "bot", "caller")).value == pytest.approx(clean, abs=1e-6)
 
     def test_the_worst_moment_is_named(self, tmp_path: Path, speech: Any) -> None:
@@ -118,10 +120,25 @@ class TestMos:
         assert observe(metrics.mos_telephone, of_agent(tmp_path, speech)).reason == "no_telephone_band"
         assert metrics.mos_telephone.ten is None
 
+    @pytest.mark.parametrize("way", ["linear", "held", "hissing"])
+    def test_a_telephone_that_was_resampled_badly_is_one(self, tmp_path: Path, speech: Any, way: str) -> None:
+        """What is above 4 kHz is a mirror image of the voice, or noise, and none of it is the voice's."""
+        narrow = banded(speech, 0, 3700)[::2]
+        times = np.arange(2 * len(narrow)) / 2
+        wide = {
+            "linear": np.interp(times, np.arange(len(narrow)), narrow),
+            "held": np.repeat(narrow, 2),
+            "hissing": banded(speech, 0, 3700) + sounds.noise(len(speech) / sounds.RATE, 0.002)[: len(speech)],
+        }[way].astype(np.float32)
+        assert observe(metrics.mos, of_agent(tmp_path, wide)).reason == "telephone_band"
+        assert 2 < value(metrics.mos_telephone, tmp_path, wide) < 4.5
+        clean = value(metrics.tone_clarity_rules, tmp_path, banded(speech, 0, 3700))
+        assert value(metrics.tone_clarity_rules, tmp_path, wide) <= clean
+
     def test_the_user(self, tmp_path: Path, speech: Any) -> None:
-        conversation = call(sounds.write(tmp_path / "c.wav", speech, sounds.silence(1)), "caller", "bot")
+        conversation = call(sounds.write(tmp_path / "c.wav", speech), "caller")
         assert (observe(metrics.mos_caller, conversation).value or 0) > 4
-        assert observe(metrics.mos, conversation).reason == "too_little_speech"
+        assert observe(metrics.mos, conversation).reason == "no_track_of_speaker"
 
 
 class TestOthers:
@@ -185,9 +202,7 @@ class TestOthers:
     def test_breaks_that_are_hidden_are_not_counted(self, tmp_path: Path, speech: Any) -> None:
         noisy = of_agent(tmp_path, sounds.with_noise(speech, 15))
         assert observe(metrics.audio_breakage, noisy).reason == "noise_hides_breaks"
-        opus = call(
-            sounds.write(tmp_path / "c.opus", speech, 0 * speech, format="OGG", subtype="OPUS"), "bot", "caller"
-        )
+        opus = call(sounds.write(tmp_path / "c.opus", speech, format="OGG", subtype="OPUS"), "bot")
         assert observe(metrics.audio_breakage, opus).reason == "codec_hides_breaks"
         assert (observe(metrics.mos, opus).value or 0) > 3
 
@@ -251,6 +266,10 @@ class TestOneChannel:
         assert (
             observe(metrics.mos_caller, conversation).reason == "too_little_speech"
         )  # 1.6 s twice; voice activity: less
+        # The loudness of the channel is that of both, and not the agent's.
+        volume = observe(metrics.assistant_volume_rms, conversation).details or {}
+        assert "rms" in volume
+        assert "lufs" not in volume
 
     def test_without_times_the_speakers_are_unknown(self, tmp_path: Path, speech: Any) -> None:
         wave, _ = self.lines(speech)

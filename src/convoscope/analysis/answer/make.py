@@ -48,6 +48,8 @@ from convoscope.analysis.words import (
     reading_text,
     reason_text,
     set_aside_text,
+    sides_text,
+    sound_text,
     trial_text,
     unrounded_text,
     value_text,
@@ -134,6 +136,7 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
         reading="; ".join(filter(None, (reading_text(run.read_report), set_aside_text(run.read_report, examples=1)))),
         broken=_broken(ranking, noun),
         unread=unread_languages(summary, noun),
+        sound=" ".join(filter(None, (sound_text(run.read_report), sides_text(run.read_report)))),
         hint=hint.text,
     )
 
@@ -432,7 +435,7 @@ def noun_of(run: Run) -> Noun:
     conversations = list(first_conversations(run, _LOOKED_AT))
     # One without a word, such as a call that was not answered, does not say what it is.
     talks = [one for one in conversations if one.utterances] or conversations
-    calls = list(map(is_phone_call, talks))
+    calls = [is_phone_call(one) or (one.recording is not None and one.pipeline is None) for one in talks]
     if conversations and all(calls):
         return "call"
     if not any(calls) and any(one.utterances for one in conversations):

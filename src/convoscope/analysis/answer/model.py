@@ -235,13 +235,15 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Broken integrations, in one line; they are no cause."""
     unread: str = ""
     """How many conversations are in languages that some figures do not read, in one line."""
+    sound: str = ""
+    """Which recordings were not measured, and why; what says who is on which channel."""
     hint: str = ""
     """What would make the answer a better one."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What to know beside the figures, whether or not there are any, in a line each."""
-        return tuple(filter(None, (self.more_bad, *self.notes, self.hint, self.broken, self.unread)))
+        return tuple(filter(None, (self.more_bad, *self.notes, self.hint, self.broken, self.unread, self.sound)))
 
     @property
     def headline(self) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
-from convoscope.audio.against_log import NEAR, LoggedTurn, TurnSound, joined, starts_over, total, without
-from convoscope.audio.call_comparison import CallComparison, NotCompared, compare_call
+from convoscope.audio.against_log import NEAR, LoggedTurn, TurnSound, joined, shared, starts_over, total, without
+from convoscope.audio.call_comparison import ALL, CallComparison, NotCompared, compare_call
 from convoscope.conversation import ASSISTANT, USER, Conversation, Utterance
 from convoscope.metrics.audio.talk import MOST_MOMENTS
 from convoscope.metrics.declaration import CONVERSATION, EVENT, LOWER, SECONDS, metric, share_metric
@@ -28,10 +29,14 @@ CUT_SHARE = 0.6
 """A turn that sounds for less than this share of the time that its words take may have been cut off …"""
 LEAST_CUT = 1.5
 """… where at least so many seconds are missing."""
+LEAST_HOLE = 1.0
+"""Seconds without speech inside of a logged turn: a pause, or sound that was lost …"""
+LOST_SHARE = 0.6
+"""… where its words take so much of the hole longer than the turn sounds. Who pauses needs no time for words there."""
 
 _clock_metric = partial(
     metric,
-    version=4,
+    version=5,
     observes=CONVERSATION,
     better=LOWER,
     needs=(LOGGED_SOUND, SOUND),
@@ -39,7 +44,7 @@ _clock_metric = partial(
     also={"p50": percentile(50), "max": MAXIMUM_OF_SUBJECTS},
     sensitive_to=(),
 )
-_share = partial(share_metric, version=4, better=LOWER, needs=(LOGGED_SOUND, SOUND), sensitive_to=())
+_share = partial(share_metric, version=5, better=LOWER, needs=(LOGGED_SOUND, SOUND), sensitive_to=())
 
 
 @_clock_metric("audio.log_offset", unit=SECONDS, label="clock of the log against the sound", importance=5)
@@ -89,7 +94,7 @@ def log_drift(conversation: Conversation, recording: Recording) -> Observation:
 
 @metric(
     "audio.log_jitter",
-    version=4,
+    version=5,
     label="logged start against the sound",
     importance=4,
     observes=EVENT,
@@ -104,7 +109,8 @@ def log_jitter(conversation: Conversation, recording: Recording) -> Iterator[Obs
     """How far is each logged start from the sound, apart from offset and drift?
 
     Per utterance with times of sound: |logged start − start in the sound − offset − drift · time|. What is common to
-    all turns is in `audio.log_offset` and `audio.log_drift`. An utterance that is not in the sound is not applicable;
+    all turns is in `audio.log_offset` and `audio.log_drift`. Drift that is too short for a figure of its own is taken
+    off, too, where 4 turns and more are near one line. An utterance that is not in the sound is not applicable;
     one whose start is not heard, since the same breath goes on from the turn before, is unmeasured.
 
     >>> value(log_jitter, example("0-1 user: Are you open?", "2-3 assistant: Until six."))
@@ -132,6 +138,8 @@ def _jitter(call: CallComparison, utterance: Utterance, sound: TurnSound) -> Obs
     if sound.start is None or sound.error is None:
         return unmeasured(utterance, "start_not_heard")
     shift = call.comparison.shift
+    if shift.may_drift:
+        return unmeasured(utterance, "too_few_turns", "with 3 starts that drift apart, drift and jitter look the same")
     far = round(abs(sound.start + sound.error - shift.to_log(sound.start)), 3)
     return measured(utterance, far, details={"start": round(sound.start, 3), "error": round(sound.error, 3)})
 
@@ -280,8 +288,10 @@ def possible_cut_offs(conversation: Conversation, recording: Recording) -> Itera
     """What share of the agent's turns sounds too short for its words?
 
     Per utterance of the agent that is heard and has 5 words or more: 1 where it sounds for less than 60 % of the time
-    that its words take at the agent's own rate, and for at least 1.5 s less; else 0. The rate is the median of words
-    per second of these utterances, of which there have to be 4. Possible, not certain: a text with links is not
+    that its words take at the agent's own rate, and for at least 1.5 s less. Also 1 where there is a hole of 1 s or
+    more in it, and its words take longer than it sounds, by 60 % of the hole or more: sound in the middle was lost. A
+    pause takes no time from words. Else 0. The rate is the median of words per second of these utterances, of which
+    there have to be 4. Possible, not certain: a text with links is not
     read out word by word. An utterance that the log itself says was cut off is not applicable; one whose sound goes on
     into another's, or past the end of the recording, is unmeasured.
 
@@ -311,7 +321,7 @@ def possible_cut_offs(conversation: Conversation, recording: Recording) -> Itera
         elif turn not in clear:
             yield unmeasured(turn.utterance, "end_not_heard")
         else:
-            yield _cut_off(turn, turn.words / rate)
+            yield _cut_off(turn, turn.words / rate, _hole(conversation, call, turn.utterance))
 
 
 class _AgentTurn(NamedTuple):
@@ -337,8 +347,29 @@ def _last(conversation: Conversation, call: CallComparison, utterance: Utterance
     return call.comparison.shift.to_sound(max(end for _, end in conversation.sounds(utterance)))
 
 
-def _cut_off(turn: _AgentTurn, expected: float) -> Observation:
+def _hole(conversation: Conversation, call: CallComparison, utterance: Utterance) -> tuple[float, float] | None:
+    """The longest time without speech between two sounds of a logged span, in seconds of the sound."""
+    shift = call.comparison.shift
+    heard = joined(call.sound[ALL if call.is_mixed else utterance.speaker], 0.0)
+    holes = [
+        (before[1], after[0])
+        for start, end in conversation.sounds(utterance)
+        for before, after in pairwise(shared([(shift.to_sound(start), shift.to_sound(end))], heard))
+        if after[0] - before[1] >= LEAST_HOLE
+    ]
+    return max(holes, key=lambda hole: hole[1] - hole[0], default=None)
+
+
+def _cut_off(turn: _AgentTurn, expected: float, hole: tuple[float, float] | None) -> Observation:
     seconds = turn.sound.seconds
+    if hole is not None and expected - seconds >= max(LEAST_HOLE, LOST_SHARE * (hole[1] - hole[0])):
+        lost = {
+            "start": round(hole[0], 3),
+            "end": round(hole[1], 3),
+            "kind": "cut_off",
+            "text": f"{hole[1] - hole[0]:.1f} s without sound inside of a reply; its words take about {expected:.1f} s",
+        }
+        return ratio(turn.utterance, 1.0, 1.0, details={"moments": [lost]})
     if not (seconds < CUT_SHARE * expected and expected - seconds >= LEAST_CUT):
         return ratio(turn.utterance, 0.0, 1.0)
     start = turn.sound.start or 0.0

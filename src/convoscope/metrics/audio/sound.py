@@ -42,6 +42,8 @@ def observed(conversation: Conversation, recording: Recording, role: str, measur
         if not any(track.speech() for track in tracks) and all(_is_silent(track) for track in tracks):
             raise RecordingError("recording_silent", "never louder than −60 dBFS")
         sounds = sounds_of(conversation, tracks, role)
+        if all(not sound.track.speech() and _is_silent(sound.track) for sound in sounds):
+            raise RecordingError("recording_silent", "this side is never louder than −60 dBFS")
         seconds = sum(sound.seconds for sound in sounds)
         if seconds < LEAST_SPEECH:
             raise RecordingError("too_little_speech", f"{seconds:.1f} s of speech; at least {LEAST_SPEECH:g}")
@@ -130,7 +132,7 @@ def _second_opinion(turns: Sequence[TurnQuality]) -> dict[str, float]:
 
 @metric(
     "audio.mos",
-    version=4,
+    version=5,
     observes=CONVERSATION,
     needs=side(ASSISTANT),
     unit=_MOS_UNIT,
@@ -161,7 +163,7 @@ def mos(conversation: Conversation, recording: Recording) -> Observation:
 @metric(
     "audio.mos",
     variant="telephone",
-    version=4,
+    version=5,
     observes=CONVERSATION,
     needs=side(ASSISTANT),
     unit=_MOS_UNIT,
@@ -173,7 +175,8 @@ def mos_telephone(conversation: Conversation, recording: Recording) -> Observati
     """How good does the assistant's voice sound, through a telephone?
 
     As `audio.mos`, of files with fewer than 16,000 samples per second and of voices without anything above the band of
-    a telephone, if they reach 2,500 Hz. There are no points: excellent voices score between 3.5 and 4.1 on a telephone.
+    a telephone, if they reach 2,500 Hz. Mirror images of lower frequencies and faint hiss are no voice. There are no
+    points: excellent voices score between 3.5 and 4.1 on a telephone.
 
     >>> value(mos_telephone, example("user: Are you open?", "assistant: Until six."))
     'no_recording'
@@ -190,7 +193,7 @@ def mos_telephone(conversation: Conversation, recording: Recording) -> Observati
 @metric(
     "audio.mos",
     variant="caller",
-    version=4,
+    version=5,
     observes=CONVERSATION,
     needs=side(USER),
     unit=_MOS_UNIT,
@@ -216,7 +219,7 @@ def mos_caller(conversation: Conversation, recording: Recording) -> Observation:
 @metric(
     "audio.tone_clarity",
     variant="rules",
-    version=4,
+    version=5,
     observes=CONVERSATION,
     needs=side(ASSISTANT),
     unit="of 10",
@@ -230,8 +233,9 @@ def tone_clarity_rules(conversation: Conversation, recording: Recording) -> Obse
 
     The mean of three scores from 0 to 10, each linear between its ends: the speech above the noise of the pauses, from
     10 to 30 dB; the share of speech time in clipped samples, from 1 to 0 %; the share of the frequencies from 140 to
-    7,100 Hz in which the voice is heard, weighted by what they mean for understanding (ANSI S3.5), from 0.4 to 1.
-    Warmth is not measured. Without half a second of pauses there is no noise to measure.
+    7,100 Hz in which the voice is heard, weighted by what they mean for understanding (ANSI S3.5), from 0.4 to 1: what
+    stays while the voice comes and goes is noise, and a mirror image of a lower frequency is no voice either. Warmth is
+    not measured. Without half a second of pauses there is no noise to measure.
 
     >>> value(tone_clarity_rules, example("user: Are you open?", "assistant: Until six."))
     'no_recording'
@@ -336,7 +340,7 @@ def _near(sound: SpeakerSound, breakages: Iterable[Breakage]) -> list[Breakage]:
 
 @metric(
     "audio.audio_breakage",
-    version=5,
+    version=6,
     observes=CONVERSATION,
     needs=side(ASSISTANT),
     unit="per minute",
@@ -364,7 +368,7 @@ def audio_breakage(conversation: Conversation, recording: Recording) -> Observat
 @metric(
     "audio.audio_breakage",
     variant="caller",
-    version=5,
+    version=6,
     observes=CONVERSATION,
     needs=side(USER),
     unit="per minute",
@@ -389,7 +393,7 @@ def audio_breakage_caller(conversation: Conversation, recording: Recording) -> O
 
 @metric(
     "audio.assistant_average_pitch_hz",
-    version=4,
+    version=5,
     observes=CONVERSATION,
     needs=side(ASSISTANT),
     unit="Hz",
@@ -430,7 +434,7 @@ def assistant_average_pitch_hz(conversation: Conversation, recording: Recording)
 
 @metric(
     "audio.assistant_volume_rms",
-    version=4,
+    version=5,
     observes=CONVERSATION,
     needs=side(ASSISTANT),
     unit="dBFS",
@@ -444,7 +448,7 @@ def assistant_volume_rms(conversation: Conversation, recording: Recording) -> Ob
     """How loud is the assistant?
 
     The root mean square of all 20 ms frames of speech, in decibels below full scale. Beside it: the same from 0 to 1,
-    and the loudness of the track in LUFS (ITU-R BS.1770-4).
+    and, of an agent with a channel of its own, the loudness of the channel in LUFS (ITU-R BS.1770-4).
 
     >>> value(assistant_volume_rms, example("user: Are you open?", "assistant: Until six."))
     'no_recording'
@@ -459,7 +463,8 @@ def assistant_volume_rms(conversation: Conversation, recording: Recording) -> Ob
         if not known:
             return unmeasured(conversation, "recording_silent", "its speech has no sound")
         power = sum(power * seconds for power, seconds in known) / sum(seconds for _, seconds in known)
-        lufs = [levels_of(sound.track).lufs for sound in sounds]
+        # Of a channel of all, it would be the loudness of all.
+        lufs = [None if sound.basis == "segments" else levels_of(sound.track).lufs for sound in sounds]
         loudness = {} if len(lufs) != 1 or lufs[0] is None else {"lufs": round(lufs[0], 1)}
         details = {**_about(sounds), "rms": round(math.sqrt(power), 5), **loudness}
         return measured(conversation, 10 * math.log10(power), details=details)

@@ -71,7 +71,7 @@ class EntityOnItsWay(NamedTuple):
 
 @_entity_metric(
     "audio.spoken_entities",
-    version=5,
+    version=6,
     needs=(INTENDED_BY_AGENT,),
     label="names and numbers as spoken",
     importance=7,
@@ -269,7 +269,7 @@ def _without(subject: Any, status: Any, reason: str, detail: str, details: dict[
 
 @_entity_metric(
     "audio.heard_entities",
-    version=5,
+    version=6,
     needs=(CASCADE, HEARD_BY_LOG),
     label="names and numbers of the caller in the log",
     importance=5,
@@ -339,7 +339,7 @@ def _heard_alike(utterance: Utterance, aligned: AlignedText, spoken: SpokenScrip
 
 @_entity_metric(
     "audio.heard_words",
-    version=5,
+    version=6,
     needs=(CASCADE, HEARD_BY_LOG),
     label="words of the caller in the log",
     importance=3,

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from typing import Any, NamedTuple
 
-from convoscope.audio.call_comparison import NotCompared, compare_call
+from convoscope.audio.call_comparison import CallComparison, NotCompared, compare_call
 from convoscope.audio.side_words import SideWords, hear_side, spans_of
 from convoscope.audio.word_alignment import AlignedText, align
 from convoscope.conversation import ASSISTANT, Conversation, Utterance
@@ -87,23 +87,33 @@ async def spoken_script(
     """Each line with the words that were heard of it. Raises `RecordingError` where that cannot be known.
 
     In a recording of both sides, lines whose sound overlaps with that of others are left out. A recording that has
-    neither the times nor the words of the log may be that of another call.
+    neither the times nor most of the words of the log may be that of another call.
     """
     language = languages_of(conversation).of_role(role) or "en"
     side = await hear_side(conversation, recording, recogniser, role, language)
     if not side.is_whole:
         lines = [line for line in lines if _is_heard(conversation, side, line.utterance)]
     aligned = align([line.text for line in lines], side.words, language)
-    if side.words and sum(sum(one.matched) for one in aligned) < LEAST_MATCHED * sum(
-        len(one.tokens) for one in aligned
-    ):
+    has_sound = any(clip.speech for clip in side.clips)
+    matched, wanted = (
+        sum(map(count, aligned)) for count in (lambda one: sum(one.matched), lambda one: len(one.tokens))
+    )
+    if has_sound and matched < LEAST_MATCHED * wanted:
         import asyncio
 
         compared = await asyncio.to_thread(compare_call, conversation, recording)
-        if isinstance(compared, NotCompared) and compared.reason == _DOES_NOT_FIT:
-            raise RecordingError(_DOES_NOT_FIT, "it has neither the times of the log nor most of its words")
+        if not _is_of_call(compared):
+            raise RecordingError(_DOES_NOT_FIT, "it has neither times of the log that fit nor most of its words")
     spoken = tuple(SpokenLine(line.utterance, each) for line, each in zip(lines, aligned, strict=True))
     return SpokenScript(side, spoken, language)
+
+
+def _is_of_call(compared: CallComparison | NotCompared) -> bool:
+    """Whether the times of a log show that the recording is that of its call; without them, nothing but words does."""
+    if isinstance(compared, NotCompared):
+        return False
+    comparison = compared.comparison
+    return comparison.shift.turns > 0 or not (comparison.missing or comparison.outside or comparison.unlogged)
 
 
 def _is_heard(conversation: Conversation, side: SideWords, utterance: Utterance) -> bool:

@@ -57,7 +57,7 @@ def _text_of(line: SpokenLine) -> str:
 @_of_calls(
     "audio.word_accuracy",
     variant="recogniser",
-    version=5,
+    version=6,
     unit=UNIT_RATIO,
     better=HIGHER,
     needs=(INTENDED_BY_AGENT,),
@@ -162,7 +162,7 @@ class PhoneGap(NamedTuple):
 
 @_of_calls(
     "audio.pronunciation_audio",
-    version=5,
+    version=6,
     unit=UNIT_RATIO,
     better=HIGHER,
     needs=(INTENDED_BY_AGENT,),
@@ -371,7 +371,7 @@ def _gibberish_of(role: str, variant: str, who: str) -> Any:
     return _of_calls(
         "audio.gibberish",
         variant=variant,
-        version=4,
+        version=5,
         unit=SHARE,
         better=LOWER,
         ten=TenPoints(zero=1.0, ten=0.0),

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
+from statistics import median
 
 from convoscope.audio.against_log import Spans, are_separate, joined, shared, total
 from convoscope.audio.call_comparison import without_speech
+from convoscope.audio.levels import QUIET, levels_of
 from convoscope.audio.reader import FORMAT, SILENT, SPEECH
-from convoscope.audio.speakers import LEAST_SPEECH
+from convoscope.audio.speakers import LEAST_SPEECH, sounds_of
 from convoscope.conversation import ASSISTANT, USER, Conversation, Marker
 from convoscope.metrics.declaration import CONVERSATION, LOWER, NEITHER, SECONDS, SHARE, metric
 from convoscope.metrics.needs import Need
-from convoscope.resources.sound import CONTRADICTION, RecordedTrack, Recording, RecordingError
+from convoscope.resources.sound import NOT_SEPARATE_TEXT, RecordedTrack, Recording, RecordingError
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, RATIO_OF_SUMS, RATIO_WITHIN, Reduce
 
@@ -81,7 +83,7 @@ def side(role: str) -> tuple[Need, ...]:
 
 _share = partial(
     metric,
-    version=3,
+    version=4,
     observes=CONVERSATION,
     unit=SHARE,
     better=NEITHER,
@@ -108,7 +110,7 @@ def speech_share(conversation: Conversation, recording: Recording) -> Observatio
 
 @metric(
     "audio.longest_silence",
-    version=3,
+    version=4,
     label="longest silence",
     importance=4,
     observes=CONVERSATION,
@@ -152,7 +154,9 @@ def overlap_share(conversation: Conversation, recording: Recording) -> Observati
 
     Seconds in which there is speech on two tracks ÷ seconds with speech, by voice activity. It needs a track for each
     side, and not who is who. An echo of one track on another is left out. Where most speech of one track is still on
-    another too, the tracks are not separate: unmeasured.
+    another too, the tracks are not separate: unmeasured. Of a recording without a log, the details have the seconds and
+    the share of each channel, and the silence from the end of one side to the beginning of the other (`talk`): they
+    claim nothing of who is on which channel.
 
     >>> value(overlap_share, example("0-1 user: Are you open?", "2-3 assistant: Until six."))
     'no_recording'
@@ -170,11 +174,19 @@ def overlap_share(conversation: Conversation, recording: Recording) -> Observati
         if end - start >= LEAST_OVERLAP
     ]
     speech = joined([span for one in spans for span in one], 0.0)
+    gaps = _gaps(spans)
+    seconds = [total(one) for one in spans]
+    talk = {
+        f"channel {number}": f"{one:.1f} s, {100 * one / sum(seconds):.1f} % of the speech of all"
+        for number, one in enumerate(seconds, 1)
+    }
+    talk |= {"gap": f"{median(gaps):.2f} s, median of {len(gaps):,} changes of side"} if gaps else {}
+    details = {"moments": moments[:MOST_MOMENTS]} if moments else {}
     return ratio(
         conversation,
         round(total(both), 3),
         round(total(speech), 3),
-        details={"moments": moments[:MOST_MOMENTS]} if moments else None,
+        details={**details, "talk": talk} if _is_bare(conversation) else details or None,
     )
 
 
@@ -182,23 +194,35 @@ def overlap_share(conversation: Conversation, recording: Recording) -> Observati
 def agent_talk_share(conversation: Conversation, recording: Recording) -> Observation:
     """What share of the speech is the agent's?
 
-    Seconds of speech on the agent's track ÷ the sum of those on the agent's and on the user's, by voice activity. It
-    needs a track for each side, and who is who.
+    Seconds of the agent's speech ÷ the sum of those of the agent's and of the user's, by voice activity. It needs to be
+    known who is who. Where both are on one channel, the times of the log cut it into sides, `basis` in the details is
+    `segments`, and what both say at once is no one's.
 
     >>> value(agent_talk_share, example("0-1 user: Are you open?", "2-3 assistant: Until six."))
     'no_recording'
     """
-    sides = _sides(conversation, recording)
-    if isinstance(sides, Observation):
-        return sides
-    by_role = _by_role(_in_common_time(recording.tracks(conversation)))
-    if not {ASSISTANT, USER} <= by_role.keys():
-        is_doubtful = any(track.basis == "contradicted" for track in recording.tracks(conversation))
-        return unmeasured(
-            conversation, "speakers_unknown", CONTRADICTION if is_doubtful else "which channel is the agent's"
-        )
-    agent, user = total(by_role[ASSISTANT]), total(by_role[USER])
-    return ratio(conversation, round(agent, 3), round(agent + user, 3))
+    tracks = _tracks(conversation, recording)
+    if isinstance(tracks, Observation):
+        return tracks
+    try:
+        _refuse_silent(tracks)
+        sounds = [sounds_of(conversation, tracks, role) for role in (ASSISTANT, USER)]
+    except RecordingError as error:
+        return unmeasured(conversation, error.reason, error.detail)
+    basis = ", ".join(dict.fromkeys(sound.basis for side in sounds for sound in side))
+    spans = [joined([span for one in side for span in _common_spans(one.track, one.speech)], 0.0) for side in sounds]
+    if "segments" not in basis and not are_separate(spans):
+        return unmeasured(conversation, "channels_not_separate")
+    agent, user = map(total, spans)
+    details = {"basis": basis} if "segments" in basis else None
+    return ratio(conversation, round(agent, 3), round(agent + user, 3), details=details)
+
+
+def _refuse_silent(tracks: Sequence[RecordedTrack]) -> None:
+    """Raise where a side of several is not in the recording: that no one is heard there is no share of zero."""
+    for track in tracks if len(tracks) > 1 else ():
+        if not track.speech() and levels_of(track).peak < QUIET:
+            raise RecordingError("recording_silent", f"{track.speaker or 'a channel'} is never louder than −60 dBFS")
 
 
 def _tracks(conversation: Conversation, recording: Recording) -> Sequence[RecordedTrack] | Observation:
@@ -219,26 +243,39 @@ def _sides(conversation: Conversation, recording: Recording) -> list[Spans] | Ob
     tracks = _tracks(conversation, recording)
     if isinstance(tracks, Observation):
         return tracks
+    if any(track.basis == "not_separate" for track in tracks):
+        return unmeasured(conversation, "channels_not_separate", NOT_SEPARATE_TEXT)
     if len(tracks) < 2:
         return unmeasured(conversation, "speakers_unknown", "all speak on one channel")
+    try:
+        _refuse_silent(tracks)
+    except RecordingError as error:
+        return unmeasured(conversation, error.reason, error.detail)
     spans = [spans for _, spans in _in_common_time(tracks)]
     if not are_separate(spans):
         return unmeasured(conversation, "channels_not_separate")
     return spans
 
 
+def _gaps(sides: Sequence[Spans]) -> list[float]:
+    """The silences after which the other side speaks than the one that spoke last."""
+    utterances = sorted((start, end, side) for side, spans in enumerate(sides) for start, end in joined(spans, 1.0))
+    gaps: list[float] = []
+    last, who = -1.0, -1
+    for start, end, side in utterances:
+        if who >= 0 and side != who and start > last:
+            gaps.append(start - last)
+        if end > last:
+            last, who = end, side
+    return gaps
+
+
 def _in_common_time(tracks: Sequence[RecordedTrack]) -> list[tuple[RecordedTrack, Spans]]:
-    return [
-        (track, [(start + (track.offset or 0.0), end + (track.offset or 0.0)) for start, end in track.speech()])
-        for track in tracks
-    ]
+    return [(track, _common_spans(track, track.speech())) for track in tracks]
 
 
-def _by_role(tracks: Sequence[tuple[RecordedTrack, Spans]]) -> Mapping[str, list[tuple[float, float]]]:
-    roles: dict[str, list[tuple[float, float]]] = {}
-    for track, spans in tracks:
-        roles.setdefault(track.role, []).extend(spans)
-    return {role: joined(spans, 0.0) for role, spans in roles.items()}
+def _common_spans(track: RecordedTrack, speech: Spans) -> Spans:
+    return [(start + (track.offset or 0.0), end + (track.offset or 0.0)) for start, end in speech]
 
 
 def _all_speech(tracks: Sequence[RecordedTrack]) -> list[tuple[float, float]]:

@@ -32,7 +32,7 @@ from convoscope.report.page.marks import (
 from convoscope.report.page.sound_files import MOST_COPIED, MOST_EMBEDDED, AudioCopies, EmbeddedAudio
 from convoscope.report.page.words import TextBlock, fact_chips, fact_remarks, text_block, text_blocks
 from convoscope.report.speech_lanes import LaneSpan, Ruler, SpeechLanes, clock_text
-from convoscope.resources.sound import CONTRADICTION, RecordingError
+from convoscope.resources.sound import CONTRADICTION, NOT_SEPARATE_TEXT, RecordingError
 from convoscope.runs.conversations import KeptConversation
 from convoscope.runs.growth import AUDIO
 from convoscope.storage import is_remote
@@ -196,7 +196,8 @@ class SoundMaker:
         if self._opened is None or self._opened[0] is not conversation:
             try:
                 tracks = _open_tracks(conversation, listen=False)
-                is_doubtful = any(score.observation.detail == CONTRADICTION for score in record.scores)
+                doubts = (CONTRADICTION, NOT_SEPARATE_TEXT)
+                is_doubtful = any(score.observation.detail in doubts for score in record.scores)
                 if len(tracks) == 2 and (is_doubtful or all(track.basis == "unknown" for track in tracks)):
                     self._listened += tracks[0].seconds
                     if self._listened <= _LISTENED:
@@ -435,7 +436,7 @@ def _clocks(conversation: Conversation) -> set[str]:
 
 
 def _open_tracks(conversation: Conversation, *, listen: bool) -> Sequence[RecordedTrack]:
-    if conversation.recording is None or not conversation.recording.tracks:
+    if conversation.recording is None or not (conversation.recording.tracks or conversation.recording.extras):
         raise RecordingError("no_recording")
     try:
         import soundfile  # noqa: F401
@@ -463,6 +464,8 @@ def _caption(conversation: Conversation, tracks: Sequence[RecordedTrack], clock:
         parts.append("sides from the times of the log")
     elif any(track.basis == "contradicted" for track in tracks):
         parts.append(CONTRADICTION)
+    elif any(track.basis == "not_separate" for track in tracks):
+        parts.append(NOT_SEPARATE_TEXT)
     elif channels > 1 and any(track.basis == "unknown" for track in tracks):
         parts.append("whose they are is unknown")
     elif any(track.basis in ("timeline", "voice_activity") for track in tracks):

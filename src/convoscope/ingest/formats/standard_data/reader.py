@@ -263,6 +263,10 @@ def _id(value: Mapping[str, Any]) -> str:
     return ""
 
 
+_READ_FROM_EXTRAS = frozenset(f"raw_complete_audio.audio_channel_{side}" for side in ("left", "right"))
+"""They are kept in extras, and decide who is heard on which channel (`convoscope.audio.sides`)."""
+
+
 def _note(tidied: Tidied, notes: Notes, path: str) -> None:
     """Say what is not of the schema, what had to be concluded, and what had to be set aside."""
     for name, value in tidied.unknown.items():
@@ -277,7 +281,7 @@ def _note(tidied: Tidied, notes: Notes, path: str) -> None:
     if not _NESTED.isdisjoint(fields):
         nested = {name: value for name, value in fields.items() if name in _NESTED and value}
         for name in unknown_names(Tidied(nested, {}, [])):
-            if tidied.unknown.get(name) is None:
+            if tidied.unknown.get(name) is None and name not in _READ_FROM_EXTRAS:
                 notes.unknown(f"item.{name}")
     if not _TIMED.isdisjoint(fields):
         for time in _times(tidied):
