@@ -44,6 +44,18 @@ def speech() -> Any:
     return (0.5 * wave / np.abs(wave).max()).astype(np.float32)
 
 
+@pytest.fixture(scope="module")
+def clean(speech: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
+    """What each metric says of the speech as it is."""
+    return values(of_agent(tmp_path_factory.mktemp("clean"), speech))
+
+
+@pytest.fixture(autouse=True)
+def no_second_opinion(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has tests of its own, and takes longer than the score: tests/audio/test_second_opinion.py."""
+    monkeypatch.setattr("convoscope.audio.quality.second_opinion", lambda: None)
+
+
 def call(path: Path, *labels: str, **facts: Any) -> Conversation:
     speakers = (Participant("bot", "assistant"), Participant("caller", "user"))
     recording = AudioFile(tracks=(Track(path=str(path), channels=labels),))
@@ -66,6 +78,14 @@ def value(metric: Metric, folder: Path, wave: Any, **options: Any) -> float:
     return observation.value
 
 
+def values(conversation: Conversation) -> dict[str, float]:
+    """What all metrics say of a call, which is read once."""
+    recordings = Recordings()
+    found = {one.key: observation for one in ALL for observation in one(conversation, recording=recordings)}
+    assert all(one.value is not None for one in found.values()), found
+    return {key: one.value for key, one in found.items() if one.value is not None}
+
+
 def banded(wave: Any, low: float, high: float) -> Any:
     """What is between two frequencies."""
     hertz = np.fft.rfftfreq(len(wave), 1 / sounds.RATE)
@@ -76,24 +96,26 @@ EDGES = {"telephone": 3400, "muffled": 900}
 
 
 class TestMos:
-    def test_worse_sound_scores_less(self, tmp_path: Path, speech: Any) -> None:
+    def test_worse_sound_scores_less(self, tmp_path: Path, speech: Any, clean: dict[str, float]) -> None:
         dropped = speech.copy()
         for at in range(8000, len(speech) - 1600, 6400):  # 40 ms of every 400
             dropped[at : at + 640] = 0
-        steps = [speech, sounds.with_noise(speech, 20), sounds.with_noise(speech, 5)]
-        scores = [value(metrics.mos, tmp_path, one) for one in steps]
+        steps = [sounds.with_noise(speech, 20), sounds.with_noise(speech, 5)]
+        scores = [clean["audio.mos"], *(value(metrics.mos, tmp_path, one) for one in steps)]
         assert scores == sorted(scores, reverse=True)
         assert scores[0] > 4  # a studio recording is worth 7 points of 10 and more, which is 3.8
         assert value(metrics.mos, tmp_path, dropped) < scores[0] - 0.5
         assert value(metrics.mos, tmp_path, np.clip(8 * speech, -0.5, 0.5)) < scores[0] - 0.5
 
-    def test_loudness_and_the_other_side_do_not_matter(self, tmp_path: Path, speech: Any) -> None:
-        clean = value(metrics.mos, tmp_path, speech)
-        assert value(metrics.mos, tmp_path, 0.05 * speech) == pytest.approx(clean, abs=0.1)
+    def test_loudness_and_the_other_side_do_not_matter(
+        self, tmp_path: Path, speech: Any, clean: dict[str, float]
+    ) -> None:
+        mos = clean["audio.mos"]
+        assert value(metrics.mos, tmp_path, 0.05 * speech) == pytest.approx(mos, abs=0.1)
         # The caller speaks later, in noise.
         later = sounds.noise(len(speech) / sounds.RATE, 0.02) + np.roll(speech, len(speech) // 2)
         noisy_caller = sounds.write(tmp_path / "d.wav", np.r_[speech, 0 * speech], np.r_[0 * speech, later])
-        assert observe(metrics.mos, call(noisy_caller, "bot", "caller")).value == pytest.approx(clean, abs=1e-6)
+        assert observe(metrics.mos, call(noisy_caller, "bot", "caller")).value == pytest.approx(mos, abs=1e-6)
 
     def test_the_worst_moment_is_named(self, tmp_path: Path, speech: Any) -> None:
         # The second of three prompts has noise: from 7 to 9.5 s of the track, by the lengths of the prompts.
@@ -142,11 +164,11 @@ class TestMos:
 
 
 class TestOthers:
-    def test_clarity_falls_with_noise_and_clipping(self, tmp_path: Path, speech: Any) -> None:
-        clean = value(metrics.tone_clarity_rules, tmp_path, speech)
-        assert value(metrics.tone_clarity_rules, tmp_path, sounds.with_noise(speech, 15)) < clean - 1
-        assert value(metrics.tone_clarity_rules, tmp_path, np.clip(8 * speech, -0.5, 0.5)) < clean - 2
-        assert value(metrics.tone_clarity_rules, tmp_path, 0.1 * speech) == pytest.approx(clean, abs=0.1)
+    def test_clarity_falls_with_noise_and_clipping(self, tmp_path: Path, speech: Any, clean: dict[str, float]) -> None:
+        clarity = clean["audio.tone_clarity@rules"]
+        assert value(metrics.tone_clarity_rules, tmp_path, sounds.with_noise(speech, 15)) < clarity - 1
+        assert value(metrics.tone_clarity_rules, tmp_path, np.clip(8 * speech, -0.5, 0.5)) < clarity - 2
+        assert value(metrics.tone_clarity_rules, tmp_path, 0.1 * speech) == pytest.approx(clarity, abs=0.1)
 
     def test_a_voice_with_less_of_its_band_is_less_clear(self, tmp_path: Path, speech: Any) -> None:
         bands = [(0, 8000), (0, 4000), (300, 3400), (0, 2000), (0, 900)]
@@ -182,10 +204,10 @@ class TestOthers:
         loud, soft = (value(metrics.assistant_volume_rms, tmp_path, speech * gain) for gain in (1.0, 0.1))
         assert loud - soft == pytest.approx(20, abs=0.2)  # a tenth is 20 dB less
 
-    def test_pitch_stays_where_quality_falls(self, tmp_path: Path, speech: Any) -> None:
-        clean = value(metrics.assistant_average_pitch_hz, tmp_path, speech)
+    def test_pitch_stays_where_quality_falls(self, tmp_path: Path, speech: Any, clean: dict[str, float]) -> None:
+        pitch = clean["audio.assistant_average_pitch_hz"]
         for worse in (sounds.with_noise(speech, 10), np.clip(8 * speech, -0.5, 0.5), 0.1 * speech):
-            assert value(metrics.assistant_average_pitch_hz, tmp_path, worse) == pytest.approx(clean, rel=0.05)
+            assert value(metrics.assistant_average_pitch_hz, tmp_path, worse) == pytest.approx(pitch, rel=0.05)
 
     def test_breakage_has_its_moments(self, tmp_path: Path, speech: Any) -> None:
         broken = speech.copy()
@@ -207,10 +229,8 @@ class TestOthers:
         assert (observe(metrics.mos, opus).value or 0) > 3
 
     @pytest.mark.parametrize("offset", [0.01, 0.3, -0.3])
-    def test_a_constant_is_no_sound(self, tmp_path: Path, speech: Any, offset: float) -> None:
-        for metric in ALL:
-            clean = value(metric, tmp_path, speech)
-            assert value(metric, tmp_path, speech + offset) == pytest.approx(clean, rel=0.02)
+    def test_a_constant_is_no_sound(self, tmp_path: Path, speech: Any, clean: dict[str, float], offset: float) -> None:
+        assert values(of_agent(tmp_path, speech + offset)) == pytest.approx(clean, rel=0.02)
 
     def test_gsm_in_a_wav_file_is_read_from_any_moment_on(self, tmp_path: Path, speech: Any) -> None:
         import soxr
@@ -235,8 +255,8 @@ class TestWhatIsNoSpeech:
         observation = observe(metrics.mos, of_agent(tmp_path, sounds.silence(8)))
         assert (observation.status, observation.reason) == (UNMEASURED, "recording_silent")
 
-    def test_speech_backwards_is_not_better(self, tmp_path: Path, speech: Any) -> None:
-        assert value(metrics.mos, tmp_path, speech[::-1].copy()) < value(metrics.mos, tmp_path, speech)
+    def test_speech_backwards_is_not_better(self, tmp_path: Path, speech: Any, clean: dict[str, float]) -> None:
+        assert value(metrics.mos, tmp_path, speech[::-1].copy()) < clean["audio.mos"]
 
 
 class TestOneChannel:
