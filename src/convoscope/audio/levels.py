@@ -37,8 +37,9 @@ STEADY = 2.0
 """… and its loudest 2.5 ms are no more than so many times the median of all, in amplitude: nothing speaks in it."""
 LARGEST_STEP = 0.5
 """Of full scale, between neighbouring samples …"""
-LEAST_STEP, STEP_LEAD = 0.1, 2.0
-"""… or so many times the level of the loud parts, where that is less: a softer voice has softer steps."""
+LEAST_STEP, STEP_LEAD = 0.1, 3.0
+"""… or so many times the level of the loud parts, where that is less: a softer voice has softer steps. Of 24 minutes of
+a person and of five synthesizers without a click, the largest step that stands out is 2.4 times that level."""
 CLICK_LEAD = 8.0
 """A click stands out from the 2 ms around it by so many times: loud noise has large steps everywhere."""
 CLIP_TIME = 3 / 16_000

@@ -356,10 +356,10 @@ def audio_breakage(conversation: Conversation, recording: Recording) -> Observat
 
     Dropouts, clicks and clipping per minute of speech. A dropout is 20 ms to 2 s with nothing but the noise of the
     track or steady faint noise, inside of loud speech, with hard edges: more than 23 dB within 5 ms. A click is a step
-    of more than half of full scale, or twice the level of loud speech, that stands out from its surroundings. Clipping
-    is a flat top of three samples and more at full scale, or at the loudest value around it, if four others near it
-    have that value. What is closer than 50 ms is one event; one that goes on counts again every tenth of a second.
-    Packets that are repeated are not looked for. Unmeasured where noise or a codec hides breaks.
+    of more than half of full scale, or 3 times the level of loud speech, that stands out from its surroundings.
+    Clipping is a flat top of three samples and more at full scale, or at the loudest value around it, if four others
+    near it have that value. What is closer than 50 ms is one event; one that goes on counts again every tenth of a
+    second. Packets that are repeated are not looked for. Unmeasured where noise or a codec hides breaks.
 
     >>> value(audio_breakage, example("user: Are you open?", "assistant: Until six."))
     'no_recording'
