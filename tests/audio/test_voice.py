@@ -230,6 +230,27 @@ class TestLevels:
         [(start, _)] = self.broken(tmp_path, wave)["click"]
         assert start == pytest.approx(1.5, abs=0.001)
 
+    @pytest.mark.parametrize("level", [1.0, 0.3])
+    def test_a_click_is_loud_for_its_voice(self, tmp_path: Path, level: float) -> None:
+        # Clicks of 90 % of the peak of the voice, in its softest sounds: their steps are 0.45 and 0.14.
+        wave = self.speech()
+        level_of = np.convolve(np.abs(wave), np.ones(160) / 160, "same")
+        soft = [at + int(level_of[at : at + 8_000].argmin()) for at in range(8_000, len(wave) - 16_000, 16_000)]
+        for at in soft:
+            wave[at] += 0.45
+        found = self.broken(tmp_path, level * wave)
+        assert [start for start, _ in found["click"]] == pytest.approx([at / 16_000 for at in soft], abs=0.001)
+        assert found.keys() == {"click"}
+
+    @pytest.mark.parametrize("decibels", [-55, -50])
+    def test_gaps_that_comfort_noise_fills_are_dropouts(self, tmp_path: Path, decibels: int) -> None:
+        wave = self.speech()
+        power = np.convolve(wave**2, np.ones(1600), "same")
+        at = int(power.argmax())
+        wave[at : at + 960] = sounds.noise(0.06, 10 ** (decibels / 20))
+        [(start, end)] = self.broken(tmp_path, wave)["dropout"]
+        assert (start, end) == (pytest.approx(at / 16_000, abs=0.006), pytest.approx(at / 16_000 + 0.06, abs=0.006))
+
     def test_clipping_is_seen_at_any_level(self, tmp_path: Path) -> None:
         wave = np.clip(4 * self.speech(), -0.5, 0.5)
         for level in (1.0, 0.2):

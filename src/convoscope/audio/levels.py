@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from convoscope.audio.loudness import LoudnessMeter
@@ -31,8 +31,15 @@ SOFT = 10 ** (-10 / 20)
 SHORTEST_GAP, LONGEST_GAP = 0.020, 2.0
 _AT_SPEECH = 0.1
 """Seconds. Voice activity hears where a gap begins and ends to about so much."""
+FILLED = 10 ** (-20 / 20)
+"""Of the level of a turn: what fills a gap, as comfort noise, is softer, if not as soft as a pause …"""
+STEADY = 2.0
+"""… and its loudest 2.5 ms are no more than so many times the median of all, in amplitude: nothing speaks in it."""
 LARGEST_STEP = 0.5
-"""Of full scale, between neighbouring samples."""
+"""Of full scale, between neighbouring samples …"""
+LEAST_STEP, STEP_LEAD = 0.1, 3.0
+"""… or so many times the level of the loud parts, where that is less: a softer voice has softer steps. Of 24 minutes of
+a person and of five synthesizers without a click, the largest step that stands out is 2.4 times that level."""
 CLICK_LEAD = 8.0
 """A click stands out from the 2 ms around it by so many times: loud noise has large steps everywhere."""
 CLIP_TIME = 3 / 16_000
@@ -88,7 +95,7 @@ def levels_of(track: RecordedTrack) -> TrackLevels:
     step = size / track.rate
     meter = LoudnessMeter(track.rate)
     power: list[NDArray[np.float32]] = []
-    clicks: list[Breakage] = []
+    steps: list[_Step] = []
     tops = _FlatTops(track.rate)
     values: set[float] = set()
     tail = np.zeros(0, np.float32)
@@ -98,30 +105,37 @@ def levels_of(track: RecordedTrack) -> TrackLevels:
         whole = len(samples) // size * size
         power.append(np.mean(samples[:whole].reshape(-1, size).astype(np.float64) ** 2, axis=1).astype(np.float32))
         joined = np.concatenate((tail, samples))
-        clicks += _clicks(joined, start - len(tail) / track.rate, track.rate, len(tail))
+        steps += _large_steps(joined, start - len(tail) / track.rate, track.rate, len(tail))
         tops.add(joined, start - len(tail) / track.rate, len(tail))
         if len(values) <= FEW_VALUES:
             values.update(np.unique(samples[: 4 * track.rate]).tolist()[: FEW_VALUES + 1])
         tail = joined[-context:]
     clips = tops.clips(is_companded=len(values) <= FEW_VALUES)
     clipped = sum(span.end - span.start for span in clips)
+    all_power = np.concatenate(power) if power else np.zeros(0, np.float32)
     return TrackLevels(
         step,
-        np.concatenate(power) if power else np.zeros(0, np.float32),
+        all_power,
         meter.integrated(),
         tops.peak,
-        tuple(clicks),
+        tuple(_clicks(steps, all_power)),
         tuple(clips),
         clipped,
     )
 
 
-def _clicks(samples: NDArray[np.float32], start: float, rate: int, known: int) -> list[Breakage]:
-    """Steps that are large, and much larger than those around them; of the samples after the `known` first ones."""
+class _Step(NamedTuple):
+    start: float
+    end: float
+    size: float
+
+
+def _large_steps(samples: NDArray[np.float32], start: float, rate: int, known: int) -> list[_Step]:
+    """Steps that are much larger than those around them; of the samples after the `known` first ones."""
     import numpy as np
 
     steps = np.abs(np.diff(samples))
-    candidates = np.flatnonzero(steps > LARGEST_STEP)
+    candidates = np.flatnonzero(steps > LEAST_STEP)
     candidates = candidates[candidates >= max(0, known - 1)]
     if not len(candidates):
         return []
@@ -132,7 +146,19 @@ def _clicks(samples: NDArray[np.float32], start: float, rate: int, known: int) -
     count = np.maximum(1, (high - low) - (inner_high - inner_low))
     around = (total[high] - total[low] - (total[inner_high] - total[inner_low])) / count
     is_click = steps[candidates] > CLICK_LEAD * np.sqrt(np.maximum(around, 0.0))
-    return [Breakage(start + at / rate, start + (at + 1) / rate, "click") for at in candidates[is_click].tolist()]
+    indexes = candidates[is_click].tolist()
+    return [_Step(start + at / rate, start + (at + 1) / rate, float(steps[at])) for at in indexes]
+
+
+def _clicks(steps: Sequence[_Step], power: NDArray[np.float32]) -> Iterator[Breakage]:
+    """The steps that are large for the loud parts of a track: those of at least half of the power of its loudest."""
+    import numpy as np
+
+    loud = power[power >= np.percentile(power, 95) / 2] if len(power) else power
+    least = min(LARGEST_STEP, max(LEAST_STEP, STEP_LEAD * math.sqrt(float(loud.mean())))) if len(loud) else LARGEST_STEP
+    for start, end, size in steps:
+        if size > least:
+            yield Breakage(start, end, "click")
 
 
 class _FlatTops:
@@ -186,28 +212,42 @@ def gaps(levels: TrackLevels, speech: Sequence[Span]) -> list[Breakage]:
     """Gaps inside of speech whose both edges are hard: the sound stopped and went on while it was loud.
 
     Pauses between words may be zeros, too, of a noise gate, a synthesizer or coarse samples. They begin and end where
-    speech is soft. A gap holds no more than the noise of the track.
+    speech is soft. A gap holds no more than the noise of the track, or a steady faint one, as comfort noise.
     """
     import numpy as np
 
     root = np.sqrt(levels.power)
-    limit = max(QUIET, OVER_FLOOR * noise_floor(levels))
+    floor = max(QUIET, OVER_FLOOR * noise_floor(levels))
     edges_of_speech = [edge for span in speech for edge in (span.start - _AT_SPEECH, span.end + _AT_SPEECH)]
     result: list[Breakage] = []
     for span in joined(speech, LONGEST_GAP):
         first, last = round(span.start / levels.step), min(len(root), round(span.end / levels.step))
-        quiet = root[first:last] < limit
-        loud = levels.power[first:last][~quiet]
-        soft = SOFT * math.sqrt(float(loud.mean())) if len(loud) else 0.0
-        edges = np.diff(np.concatenate(([False], quiet, [False])).astype(np.int8))
-        for begin, end in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
-            start, stop = first + int(begin), first + int(end)
-            gap = Breakage(start * levels.step, stop * levels.step, "dropout")
-            is_inside = begin >= 2 and end <= last - first - 2
-            is_long = SHORTEST_GAP - 2 * levels.step <= gap.end - gap.start <= LONGEST_GAP
-            if is_inside and is_long and _is_cut(root, start, stop, soft) and _is_in_speech(gap, edges_of_speech):
-                result.append(gap)
+        loud = levels.power[first:last][root[first:last] >= floor]
+        level = math.sqrt(float(loud.mean())) if len(loud) else 0.0
+        is_known = np.zeros(max(0, last - first), bool)
+        for limit in (floor, FILLED * level):
+            edges = np.diff(np.concatenate(([False], root[first:last] < limit, [False])).astype(np.int8))
+            for begin, end in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
+                start, stop = first + int(begin), first + int(end)
+                gap = Breakage(start * levels.step, stop * levels.step, "dropout")
+                is_inside = begin >= 2 and end <= last - first - 2
+                is_long = SHORTEST_GAP - 2 * levels.step <= gap.end - gap.start <= LONGEST_GAP
+                if is_known[begin:end].any() or not (is_inside and is_long and _is_in_speech(gap, edges_of_speech)):
+                    continue
+                if _is_cut(root, start, stop, SOFT * level) and (limit == floor or _is_steady(root[start:stop])):
+                    is_known[begin:end] = True
+                    result.append(gap)
     return result
+
+
+def _is_steady(root: NDArray[np.float32]) -> bool:
+    """Whether a gap holds the same faint noise throughout, but for its first and last frame."""
+    import numpy as np
+
+    inner = root[1:-1]
+    return len(inner) >= 6 and bool(
+        inner.max() <= STEADY * np.median(inner) and inner.min() >= np.median(inner) / STEADY
+    )
 
 
 def _is_in_speech(gap: Breakage, edges: Sequence[float]) -> bool:

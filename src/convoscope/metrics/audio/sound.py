@@ -286,6 +286,7 @@ _WORDS = {
     "clipping": "clipped",
     "breakage": "the sound breaks",
 }
+NOT_LOOKED_FOR = ["repeated packets", "gaps that a codec or a concealment smooths"]
 _BREAKAGE = TenPoints(zero=6.0, ten=0.0)
 
 
@@ -305,7 +306,7 @@ def _breakage(conversation: Conversation, sounds: Sequence[SpeakerSound]) -> Obs
             start, end = sound.common(event.start), sound.common(event.end)
             text = f"{event.end - event.start:.2f} s: {_WORDS[event.kind]}"
             marks.append({"start": start, "end": end, "kind": event.kind, "text": text})
-    details = {**_about(sounds), "events": kinds, **_moments(marks)}
+    details = {**_about(sounds), "events": kinds, "not_looked_for": NOT_LOOKED_FOR, **_moments(marks)}
     return ratio(conversation, count, minutes, details=details)
 
 
@@ -354,10 +355,11 @@ def audio_breakage(conversation: Conversation, recording: Recording) -> Observat
     """How often does the assistant's sound break?
 
     Dropouts, clicks and clipping per minute of speech. A dropout is 20 ms to 2 s with nothing but the noise of the
-    track, inside of loud speech, with hard edges: more than 23 dB within 5 ms. A click is a step of more than half of
-    full scale that stands out from its surroundings. Clipping is a flat top of three samples and more at full scale, or
-    at the loudest value around it, if four others near it have that value. What is closer than 50 ms is one event; one
-    that goes on counts again every tenth of a second. Unmeasured where noise or a codec hides breaks.
+    track or steady faint noise, inside of loud speech, with hard edges: more than 23 dB within 5 ms. A click is a step
+    of more than half of full scale, or 3 times the level of loud speech, that stands out from its surroundings.
+    Clipping is a flat top of three samples and more at full scale, or at the loudest value around it, if four others
+    near it have that value. What is closer than 50 ms is one event; one that goes on counts again every tenth of a
+    second. Packets that are repeated are not looked for. Unmeasured where noise or a codec hides breaks.
 
     >>> value(audio_breakage, example("user: Are you open?", "assistant: Until six."))
     'no_recording'
