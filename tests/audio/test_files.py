@@ -115,7 +115,7 @@ class TestFormats:
     def test_what_has_no_header_is_refused_with_a_hint(self, tmp_path: Path) -> None:
         file = tmp_path / "c.ulaw"
         file.write_bytes(bytes(range(256)) * 100)
-        with pytest.raises(RecordingError, match="not decoded") as caught:
+        with pytest.raises(RecordingError, match="is not a recording") as caught:
             load_tracks(call(Track(path=str(file))))
         assert caught.value.reason == "recording_not_readable"
         assert "ffmpeg -f mulaw" in caught.value.hint

@@ -273,7 +273,7 @@ def test_one_channel_has_no_speaker_to_name(tmp_path: Path) -> None:
 
 def test_its_moments_are_seconds_of_the_recording(tmp_path: Path) -> None:
     """Turns begin where they are heard, not at the first speech: 3 s of silence are before it."""
-    samples, rate = example(5.0)
+    samples, rate = example()
     soundfile.write(tmp_path / "call.wav", np.concatenate([np.zeros((3 * rate, 2)), samples]), rate)
     (call,), _ = read(tmp_path / "call.wav")
     ruler, first = Ruler(call), call.utterances[0].segments[0]

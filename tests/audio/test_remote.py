@@ -124,5 +124,5 @@ def test_what_breaks_off_or_is_no_recording_is_not_kept(server: Server, tmp_path
     assert (half.reason, half.detail) == ("recording_not_found", "not fetched: 32,022 of 64,044 bytes came")
     login = reason_of(f"{server.address}/login")
     assert login.reason == "recording_not_readable"
-    assert login.detail.startswith("what its address answers: not decoded")
+    assert login.detail == "what its address answers: is not a recording"
     assert list((tmp_path / "cache").iterdir()) == []
