@@ -163,7 +163,7 @@ def test_formats_are_known_by_their_first_bytes(tmp_path: Path, ending: str) -> 
         ("cut.wav", b"RIFF\x24\0\0\0WAVEfmt ", "is a recording that cannot be read"),
         ("text.wav", b"hello", "text.wav: is not a recording: its first bytes are text"),
         ("json.wav", b'{"a": 1}', "json.wav: is not a recording: its first bytes are text"),
-        ("some.wav", bytes(range(256)), "is not a recording: its first bytes are of no sound that is known"),
+        ("some.wav", bytes(range(256)), "is not a recording: its first bytes are of no known sound format"),
         (
             "call.m4a",
             b"\0\0\0\x20ftypM4A \0\0\0\0" + bytes(100),

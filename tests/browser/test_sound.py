@@ -197,7 +197,7 @@ class TestWhatIsShown:
     def test_two_channels(self, look: Look, calls: Run) -> None:
         view = opened(look, calls, "two channels")
         expect(view.page.locator("figcaption")).to_contain_text("recording, two channels")
-        assert view.page.locator(".lanes .ln").all_inner_texts()[:3] == ["User", "Agent", "quality"]
+        assert view.page.locator(".lanes .ln").all_inner_texts()[:3] == ["Caller", "Agent", "quality"]
         # The agent speaks 3 + 5 + 5 s, of which the second from 13 to 14 is both; the caller 3 + 3 s.
         wide = view.page.evaluate(
             "() => [...document.querySelectorAll('.lanes .wv svg')].map((one) => one.querySelectorAll('path').length)"

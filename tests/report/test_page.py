@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import convoscope
+from convoscope.analysis.answer import make_answer
 from convoscope.errors import UsageError
 from convoscope.report.page import index as listing
 from convoscope.report.page import page as packing
@@ -233,6 +234,16 @@ def test_a_card_says_what_the_exit_code_says_of_a_target(tmp_path: Path, target:
     facts = json.loads(gzip.decompress(base64.b64decode(packed[1])))
     (card,) = facts["overview"]["cards"]
     assert card["verdict"] == verdict
+
+
+def test_of_one_conversation_no_interval_can_reach_across(tmp_path: Path) -> None:
+    log = tmp_path / "chats.jsonl"
+    log.write_text(json.dumps({"id": "c", "won": True, "messages": [{"role": "user", "content": "hi"}]}))
+    run = score(log, metrics=["outcome.success"], label="won", out=tmp_path / "run", workers=1)
+    answer = make_answer(run, targets=["outcome.success >= 50%"])
+    (figure,) = answer.figures
+    assert (figure.value, figure.low, figure.high) == (1.0, None, None)
+    assert figure.verdict_text == "met, no interval"
     rows = {row["name"]: row for family in facts["figures"]["families"] for row in family["rows"]}
     assert rows["outcome.success"]["verdict"] == verdict
     assert sum(family.get("missed", 0) for family in facts["figures"]["families"]) == verdict.startswith("missed")

@@ -170,6 +170,12 @@ def tally_text(checks: Sequence[Check]) -> str:
     return f"{counted(len(checks), 'target')}: {outcomes}"
 
 
+def verdict_text(verdict: RuleVerdict, figure: Figure) -> str:
+    """`met`, `missed, too close`, `met, no interval`, `undetermined`: the exit code, and how sure it is."""
+    doubt = ", too close" if figure.interval is not None else ", no interval"
+    return LABELS[verdict.outcome] + ("" if verdict.sure or verdict.outcome == UNDETERMINED else doubt)
+
+
 def target_text(target: Target, unit: str) -> str:
     """`≥ 90.0 %`, `< 2.00 s`; with more digits where rounding would make another target of it."""
     shown = value_text(target.value, unit)

@@ -120,7 +120,7 @@ def _known_binary(path: Path, head: bytes) -> InputError | None:
 def _unknown_text(path: Path, head: bytes) -> InputError:
     """Why a file that is no JSON and no table is not read, or has the name of a recording."""
     if path.suffix.lower() in ENDINGS:
-        what = "of no sound that is known" if is_binary(head) or legacy_text(head) is None else "text"
+        what = "of no known sound format" if is_binary(head) or legacy_text(head) is None else "text"
         return InputError(f"is not a recording: its first bytes are {what}", hint=SEE_FORMATS)
     if (known := _known_binary(path, head)) is not None:
         return known

@@ -43,10 +43,10 @@ def cache_file() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "convoscope" / "judge.sqlite"
 
 
-def cache_key(identity: str, prompt: str, schema: Mapping[str, Any], repeat: int, wave: bytes = b"") -> str:
-    """What makes two questions the same question: the judge's identity, the words, the shape, the repeat, the sound."""
+def cache_key(judge: str, prompt: str, schema: Mapping[str, Any], repeat: int, wave: bytes = b"") -> str:
+    """What makes two questions the same question: judge and address, the words, the shape, the repeat, the sound."""
     clip = [hashlib.sha256(wave).hexdigest()] if wave else []
-    whole = json.dumps([identity, prompt, schema, repeat, *clip], ensure_ascii=False, sort_keys=True)
+    whole = json.dumps([judge, prompt, schema, repeat, *clip], ensure_ascii=False, sort_keys=True)
     return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
 
 

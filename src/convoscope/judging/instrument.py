@@ -149,6 +149,8 @@ class Instrument(Judge):
         digest = hashlib.sha256(whole.encode()).hexdigest()
         # A person sees the form: without quotes its verdicts are another thing.
         self.identity = f"{backend.name}{YES_NO_MARK if self.form == YES_NO else ''}@{digest[:8]}"
+        # Servers of one's own may serve any model under any name: none speaks for another.
+        self._answers_of = f"{self.identity} {backend.address}" if backend.has_own_address else self.identity
 
     def repeated(self, repeat: int) -> Instrument:
         """The same judge asked once more: its answers to this repeat are kept apart."""
@@ -175,7 +177,7 @@ class Instrument(Judge):
         """What asking this would come to. Nothing is sent. Raises `UnusableAnswer` where it would not be asked."""
         hidden = self._hidden(prompt, sound)
         sent = prompt if hidden is None else hidden.text
-        key = cache_key(self.identity, sent, schema, self._repeat, b"" if sound is None else wave_of(sound))
+        key = cache_key(self._answers_of, sent, schema, self._repeat, b"" if sound is None else wave_of(sound))
         is_cached = self._known(key, schema) is not None
         tokens = 1 if self.form == YES_NO else EXPECTED_ANSWER_TOKENS
         counts = {} if hidden is None else hidden.counts
@@ -199,7 +201,7 @@ class Instrument(Judge):
         hidden = self._hidden(prompt, sound)
         sent = prompt if hidden is None else hidden.text
         wave = b"" if sound is None else wave_of(sound)
-        key = cache_key(self.identity, sent, schema, self._repeat, wave)
+        key = cache_key(self._answers_of, sent, schema, self._repeat, wave)
         known = self._known(key, schema)
         given = known or await self._once(key, sent, schema, wave)
         kept, answer = given

@@ -137,8 +137,7 @@ def interval_words(figure: KeyFigure) -> str:
 def target_words(figure: KeyFigure) -> str:
     """What a figure is held against, and how much it stands for if that is not all."""
     covered = f"{percent_text(figure.coverage)} covered" if figure.coverage < LEAST_COVERAGE else ""
-    side = "" if figure.verdict != "too close" else "met, " if figure.met else "missed, "
-    held = f"{side}{figure.verdict}: {figure.target}" if figure.verdict else ""
+    held = f"{figure.verdict_text}: {figure.target}" if figure.verdict else ""
     return ", ".join(filter(None, (held, figure.remark, covered)))
 
 

@@ -112,6 +112,14 @@ class KeyFigure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     calibration: str = ""
     """How far that judge agrees with people: `κ 0.61 (0.48 to 0.72), 69 labels`, `not calibrated`."""
 
+    @property
+    def verdict_text(self) -> str:
+        """`met`, `missed, too close`, `met, no interval`, `undetermined`: how a command ends, and how sure that is."""
+        if self.verdict != "too close":
+            return self.verdict
+        has_interval = self.low is not None or self.high is not None
+        return f"{'met' if self.met else 'missed'}, {'too close' if has_interval else 'no interval'}"
+
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A conversation that shows something, and where in it."""

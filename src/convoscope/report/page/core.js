@@ -51,7 +51,7 @@ const coded = (text) => text.split("`").map((part, place) => (place % 2 ? node("
 // A dot is no number: its reason is there for whoever points, tabs or listens.
 const dot = (reason) => node("span", { class: "na", tabindex: "0", "data-tip": reason || "not measured", "aria-label": `not measured: ${reason || "no value"}` }, "·");
 
-const SIGNS = { missed: "✕ missed", met: "✓ met", "missed, too close": "✕ missed, too close to call", "met, too close": "✓ met, too close to call", undetermined: "undetermined" };
+const SIGNS = { missed: "✕ missed", met: "✓ met", "missed, too close": "✕ missed, too close to call", "met, too close": "✓ met, too close to call", "missed, no interval": "✕ missed, no interval", "met, no interval": "✓ met, no interval", undetermined: "undetermined" };
 const TONES = { missed: "bad", met: "good" };
 const verdictOf = (verdict) => (verdict ? node("b", { class: TONES[verdict] || "" }, SIGNS[verdict]) : null);
 

@@ -14,7 +14,7 @@ from convoscope.analysis.answer import metric_label
 from convoscope.analysis.answer.figures import SLOWEST
 from convoscope.analysis.answer.model import Noun
 from convoscope.analysis.gate import UNDETERMINED
-from convoscope.analysis.targets import Check, target_text
+from convoscope.analysis.targets import Check, target_text, verdict_text
 from convoscope.analysis.words import (
     coverage_text,
     interval_text,
@@ -137,7 +137,15 @@ MAX_DIMENSIONS = 6
 WORST = 5
 OPEN = 30
 """Rows that are open at first, so that the screen is not too long; further families are folded."""
-_GRAVEST = ("missed", "missed, too close", UNDETERMINED, "met, too close", "met")
+_GRAVEST = (
+    "missed",
+    "missed, too close",
+    "missed, no interval",
+    UNDETERMINED,
+    "met, no interval",
+    "met, too close",
+    "met",
+)
 _BETTER: Mapping[str, str] = {HIGHER: "higher", LOWER: "lower"}
 
 
@@ -265,10 +273,7 @@ class FigureData:
         checks = self.checks.get(name, ())
         observes = declared.observes if declared else "subject"
         # The gravest of what came of the targets, as the exit code takes it; too close: the interval reaches across.
-        outcomes = {
-            one.label if one.verdict.sure or one.verdict.outcome == UNDETERMINED else f"{one.label}, too close"
-            for one in checks
-        }
+        outcomes = {verdict_text(one.verdict, figure) for one in checks}
         return FigureRow(
             name=name,
             label=figure_label(figure, declared, self.noun),

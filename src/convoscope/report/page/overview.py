@@ -277,7 +277,7 @@ def _card(figure: KeyFigure, data: FigureData, figures: Mapping[str, Figure]) ->
         n=f"{figure.n:,}",
         coverage=percent_text(figure.coverage) if figure.coverage < 1 else "",
         target=figure.target,
-        verdict=f"{'met' if figure.met else 'missed'}, too close" if figure.verdict == "too close" else figure.verdict,
+        verdict=figure.verdict_text,
         remark=figure.remark,
         bad=figure.bad,
         bar=data.bar(shown) if shown is not None else None,

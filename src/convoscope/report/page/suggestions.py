@@ -7,8 +7,7 @@ import math
 import msgspec
 
 from convoscope.analysis.answer.differences import version_names
-from convoscope.analysis.gate import UNDETERMINED
-from convoscope.analysis.targets import LABELS, check, target_text
+from convoscope.analysis.targets import check, target_text, verdict_text
 from convoscope.analysis.words import name_text, value_text
 from convoscope.metrics.declaration import HIGHER, LOWER, SHARE, Target
 from convoscope.report.page.figures import FigureData, ScaledInterval, Spread, scale_of, scaled, spread
@@ -45,14 +44,11 @@ def suggested_target(figure: Figure, data: FigureData) -> TriedTarget | None:
     name, value = source
     target = Target(">=" if figure.better == HIGHER else "<=", _rounded(value, figure))
     verdict = check(figure, target)
-    label = LABELS[verdict.outcome]
-    if not (verdict.sure or verdict.outcome == UNDETERMINED):
-        label += ", too close"
     histogram = data.histograms.get(figure.key)
     return TriedTarget(
         source=f"{name} has {value_text(value, figure.unit)}",
         target=target_text(target, figure.unit),
-        verdict=label,
+        verdict=verdict_text(verdict, figure),
         bar=scaled(figure, scale_of([figure], histogram, [target]), [target]),
         spread=None if histogram is None else spread(histogram, figure, [target]),
         option=f"--target '{name_text(figure)} {target.comparison} {_option_value(target.value, figure.unit)}'",
