@@ -10,6 +10,7 @@ import pytest
 import convoscope
 from convoscope.analysis.vacuity import (
     GOES_SILENT,
+    KNOWN_DEPENDENCE,
     KNOWN_LIMITS,
     NO_OPPORTUNITY,
     NOT_NOTICED,
@@ -84,6 +85,10 @@ class TestOurOwnMetrics:
         tried = declared(over_all)
         wanted = [(one.key, kind) for one in OURS for kind in (*(one.sensitive_to or ()), *one.undefined_under)]
         assert [key for key in wanted if key not in tried] == []
+
+    def test_what_is_measured_depends_on_no_outcome_but_for_known_reasons(self, over_all: VacuityAudit) -> None:
+        """Over all examples and what they lack; no reason is left over."""
+        assert sorted((one.metric, one.outcome) for one in over_all.outcome_dependent) == sorted(KNOWN_DEPENDENCE)
 
     def test_the_guide_names_every_known_limit(self) -> None:
         guide = (Path(__file__).parents[2] / "docs" / "guides" / "vacuity.md").read_text()

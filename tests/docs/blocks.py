@@ -13,6 +13,7 @@ All of one document happens in its order and in one folder, beside copies of the
 
 from __future__ import annotations
 
+import atexit
 import difflib
 import os
 import re
@@ -23,6 +24,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +39,8 @@ from support import warm_process  # noqa: E402 (tests are no package)
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ANY_LINES = "…"
 SECONDS = 120
+DEMO = ("convoscope demo", "convoscope demo > /dev/null")
+"""Several documents begin with it: what the first of them makes, the others get."""
 FEW_NEW_LINES = 3
 """So many lines between two that a document shows are shown too; more are left out."""
 
@@ -102,23 +106,40 @@ def replay(document: Path) -> Iterator[Done]:
         folder = Path(name)
         for example in _examples(text):
             shutil.copytree(ROOT / "examples" / example, folder / "examples" / example)
-        path = os.pathsep.join([warm_process.commands(), str(Path(sys.executable).parent), os.environ["PATH"]])
-        environment = {"PATH": path, "HOME": name, "LC_ALL": "C.UTF-8", "PYTHONUNBUFFERED": "1"}
         code = 0
         for step in steps(text, folder):
-            done = subprocess.run(
+            if step.command in DEMO and not (folder / "runs").exists():
+                kept, code, printed = _demo()
+                shutil.copytree(kept / "runs", folder / "runs")
+                printed = "" if step.command.endswith("/dev/null") else printed
+            else:
                 # The command may ask how the one before it ended.
-                ["bash", "-c", f"(exit {code})\n{step.command}"],
-                cwd=folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=SECONDS,
-                check=False,
-            )
-            code = done.returncode
-            yield Done(step, done.stdout.decode().splitlines(), code)
+                code, printed = _run(f"(exit {code})\n{step.command}", folder)
+            yield Done(step, printed.splitlines(), code)
+
+
+def _run(command: str, folder: Path) -> tuple[int, str]:
+    """What bash does of a command in a folder: the exit code, and what is printed."""
+    path = os.pathsep.join([warm_process.commands(), str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env={"PATH": path, "HOME": str(folder), "LC_ALL": "C.UTF-8", "PYTHONUNBUFFERED": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=SECONDS,
+        check=False,
+    )
+    return done.returncode, done.stdout.decode()
+
+
+@cache
+def _demo() -> tuple[Path, int, str]:
+    """The folder in which the demo ran, its exit code and what it printed. It takes seconds: it is run once."""
+    folder = Path(tempfile.mkdtemp(prefix="demo-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder, *_run(DEMO[0], folder)
 
 
 def _examples(text: str) -> set[str]:

@@ -17,7 +17,7 @@ from convoscope.analysis.perturbations import (
     final_status,
     tool_results,
 )
-from convoscope.analysis.vacuity import KNOWN_DEPENDENCE, OutcomeDependence, outcome_dependence
+from convoscope.analysis.vacuity import KNOWN_DEPENDENCE, outcome_dependence
 from convoscope.conversation import (
     Conversation,
     Database,
@@ -36,23 +36,6 @@ from convoscope.views.items import cases
 from convoscope.views.languages import languages_of
 from support.chats import agent, call, chat, result, user
 from support.nonsense_corpus import corpus
-
-
-@pytest.fixture(scope="module")
-def dependent() -> dict[tuple[str, str], OutcomeDependence]:
-    """Which of our metrics depend on which outcome, over all examples and what they lack."""
-    seen = outcome_dependence(corpus(), installed().resolve())
-    return {(one.metric, one.outcome): one for one in seen}
-
-
-def test_no_metric_of_ours_depends_on_the_outcome_but_those_that_say_why(
-    dependent: dict[tuple[str, str], OutcomeDependence],
-) -> None:
-    assert [key for key in dependent if key not in KNOWN_DEPENDENCE] == []
-
-
-def test_no_reason_is_left_over(dependent: dict[tuple[str, str], OutcomeDependence]) -> None:
-    assert sorted(KNOWN_DEPENDENCE) == sorted(dependent)
 
 
 def test_they_give_bounds_or_no_value_or_are_published_rules() -> None:

@@ -296,7 +296,8 @@ def audit_conversations(
     for kind, nonsense in made.items():
         pairs = enumerate(zip(originals, nonsense, strict=True))
         changed[kind] = [row for row, (old, new) in pairs if new is not old and new != old]
-    after = {kind: _scored(nonsense, single) for kind, nonsense in made.items() if len(changed[kind])}
+    # What nonsense leaves as it was is not scored again.
+    after = {kind: _scored([made[kind][row] for row in rows], single) for kind, rows in changed.items() if rows}
     measured = [one for one in single if before.values[one.key].count(None) < len(originals)]
     return VacuityAudit(
         conversations=len(originals),
@@ -385,7 +386,7 @@ def _check(
     rows = [row for row in changed if old[row] is not None]
     if not rows or after is None:
         return NonsenseCheck(nonsense=kind, demand=demand, verdict=NO_OPPORTUNITY)
-    new = after.values[declared.key]
+    new = dict(zip(changed, after.values[declared.key], strict=True))
     pairs = [row for row in rows if new[row] is not None]
     fields: dict[str, Any] = {
         "nonsense": kind,
