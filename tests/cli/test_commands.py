@@ -142,7 +142,7 @@ class TestScore:
     def test_metrics_with_nothing_to_measure_are_named_with_the_reason(self, tmp_path: Path) -> None:
         write_lines(tmp_path / "chats.jsonl", range(11, 15))  # which have no ground truth
         ended = convoscope("score", "chats.jsonl", "-m", "turns,exact_match,f1", "--full", cwd=tmp_path)
-        assert "\nnothing to measure here for:\n  answer.exact_match, answer.f1 (no ground truth)\n" in ended.out
+        assert "\nwithout a value:\n  answer.exact_match, answer.f1 (no ground truth)\n" in ended.out
 
     @pytest.mark.parametrize("command", [("score",), ("inspect",), ("view", "trace")])
     def test_an_unknown_turn_rule_is_bad_usage(self, command: tuple[str, ...], scored: Path) -> None:

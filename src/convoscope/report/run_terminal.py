@@ -228,7 +228,7 @@ def print_run(screen: Screen, run: Run, answer: Answer) -> None:
     print_table(screen, _figure_table(summary, figures, checks))
     if shown.silent:
         screen.line()
-        screen.line("nothing to measure here for:")
+        screen.line("without a value:")
         for silence in shown.silent:
             screen.line(f"  {silence.text}")
     print_groups(screen, summary)
