@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from convoscope.analysis.judge_check import CheckedPair, CheckedRubric, CheckTotal, of_all
+from convoscope.analysis.words import counted, reason_text
 from convoscope.judging.backends import YES_NO
 from convoscope.report.screen import Screen
 from convoscope.report.table import TableColumn, number_column, print_table, print_words, text_table
@@ -28,9 +29,9 @@ def print_check(
     ]
     print_table(screen, text_table(columns, rows))
     titles = {one.rubric: one.title for one in checked}
-    lacking = Counter((pair.rubric, pair.detail or pair.reason) for pair in pairs if pair.reason)
+    lacking = Counter((pair.rubric, pair.detail or reason_text(pair.reason)) for pair in pairs if pair.reason)
     for (rubric, why), count in lacking.items():
-        print_words(screen, f"{titles[rubric]}, {count} pairs: {why}", "no answer  ", " " * 11)
+        print_words(screen, f"{titles[rubric]}, {counted(count, 'pair')}: {why}", "no answer  ", " " * 11)
     screen.line("right: the good call passes, and the bad one is rated lower; same: no difference")
 
 
