@@ -108,9 +108,9 @@ def replay(document: Path) -> Iterator[Done]:
             shutil.copytree(ROOT / "examples" / example, folder / "examples" / example)
         code = 0
         for step in steps(text, folder):
-            if step.command in DEMO and not (folder / "runs").exists():
+            if step.command in DEMO and not (folder / "runs" / "demo").exists():
                 kept, code, printed = _demo()
-                shutil.copytree(kept / "runs", folder / "runs")
+                shutil.copytree(kept / "runs", folder / "runs", dirs_exist_ok=True)
                 printed = "" if step.command.endswith("/dev/null") else printed
             else:
                 # The command may ask how the one before it ended.

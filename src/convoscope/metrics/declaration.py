@@ -215,7 +215,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def family(self) -> str:
         return self.name.split(".", 1)[0]
 
-    @property
+    @remembered
     def description(self) -> str:
         """The definition, without the example below it."""
         return _EXAMPLE.split(cleandoc(self.function.__doc__ or ""), maxsplit=1)[0].strip()

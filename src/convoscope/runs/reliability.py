@@ -84,6 +84,16 @@ def is_doubtful(summary: Summary, key: str, judge: str) -> bool:
 
 
 @cached_on_argument
+def _by_key(summary: Summary) -> dict[str, list[Figure]]:
+    """The figures of each metric, by all its judges, that are no reduction of another kind."""
+    by_key: dict[str, list[Figure]] = {}
+    for one in summary.figures:
+        if not one.reduction:
+            by_key.setdefault(one.key, []).append(one)
+    return by_key
+
+
+@cached_on_argument
 def _headlines(summary: Summary) -> dict[tuple[str, str], Figure]:
     """The first figure of each metric by each judge that is no reduction of another kind."""
     return {(one.key, one.judge): one for one in reversed(summary.figures) if not one.reduction}
@@ -116,7 +126,7 @@ def _other_calibration(summary: Summary, figure: Figure) -> str:
 
 def _speaking(summary: Summary, key: str) -> list[Figure]:
     """The headline of a metric: the panel's where there is one, else of each judge."""
-    figures = [one for one in summary.figures if one.key == key and not one.reduction]
+    figures = _by_key(summary).get(key, [])
     who = speakers(one.judge for one in figures)
     return [one for one in figures if one.judge in who]
 

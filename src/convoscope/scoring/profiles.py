@@ -54,9 +54,11 @@ class Profile(NamedTuple):
 class _Question:
     """A need that some metric comes to, after what was answered before, and where each answer leads."""
 
-    __slots__ = ("answers", "need", "next", "present")
+    __slots__ = ("answers", "metric", "need", "next", "present")
 
-    def __init__(self, need: Need, index: int, answers: tuple[int, ...]) -> None:
+    def __init__(self, metric: int, need: Need, index: int, answers: tuple[int, ...]) -> None:
+        self.metric = metric
+        """Those before it have all answers that they come to."""
         self.need = index
         self.present = need.present
         self.answers = answers
@@ -71,15 +73,19 @@ class Profiles:
     """
 
     def __init__(self, metrics: Sequence[Declared], resources: frozenset[str] = frozenset()) -> None:
-        self._resources = resources
         self._metrics = [(index, one) for index, one in enumerate(metrics) if isinstance(one, Metric)]
         self._derived = in_order(metrics)
-        needs: dict[int, Need] = {}
-        for _, metric in self._metrics:
-            needs.update((id(need), need) for need in _all_needs(metric) if need.present is not None)
-        self._index_of = {key: index for index, key in enumerate(needs)}
-        self._needs = list(needs.values())
-        self._first = self._after((_NOT_ASKED,) * len(self._needs))
+        all_needs = [_all_needs(metric) for _, metric in self._metrics]
+        index_of: dict[int, int] = {}
+        for need in (need for needs in all_needs for need in needs if need.present is not None):
+            index_of.setdefault(id(need), len(index_of))
+        self._count = len(index_of)
+        self._needs = {
+            metric.key: [(need, index_of.get(id(need))) for need in needs if need.resource not in resources]
+            for (_, metric), needs in zip(self._metrics, all_needs, strict=True)
+        }
+        """Of each metric, with the index of the answer; None where it is never met."""
+        self._first = self._after((_NOT_ASKED,) * self._count)
 
     def of(self, conversation: Conversation) -> Profile:
         """The profile of a conversation."""
@@ -92,16 +98,18 @@ class Profiles:
             following = at.next.get(answer)
             if following is None:
                 answers = (*at.answers[: at.need], answer, *at.answers[at.need + 1 :])
-                following = at.next[answer] = self._after(answers)
+                following = at.next[answer] = self._after(answers, at.metric)
             at = following
         return at  # type: ignore[return-value]
 
-    def _after(self, answers: tuple[int, ...]) -> _Question | Profile:
+    def _after(self, answers: tuple[int, ...], first: int = 0) -> _Question | Profile:
         """The next question after these answers; the profile where nothing is left to ask."""
-        for _, declared in self._metrics:
-            need, answer = self._first_unmet(declared, answers)
-            if need is not None and answer == _NOT_ASKED:
-                return _Question(need, self._index_of[id(need)], answers)
+        for place in range(first, len(self._metrics)):
+            for need, index in self._needs[self._metrics[place][1].key]:
+                if index is None or answers[index] in (_UNMET, _BROKEN):
+                    break
+                if answers[index] == _NOT_ASKED:
+                    return _Question(place, need, index, answers)
         return self._make(answers)
 
     def with_key(self, key: str) -> Profile:
@@ -114,7 +122,7 @@ class Profiles:
 
     def _answers(self, key: str) -> tuple[int, ...]:
         codes = [_DIGITS.index(character) for character in key]
-        return tuple(answer for code in codes for answer in (code % _ANSWERS, code // _ANSWERS))[: len(self._needs)]
+        return tuple(answer for code in codes for answer in (code % _ANSWERS, code // _ANSWERS))[: self._count]
 
     def _make(self, answers: tuple[int, ...]) -> Profile:
         ready: list[tuple[int, Metric]] = []
@@ -149,11 +157,8 @@ class Profiles:
         )
 
     def _first_unmet(self, declared: Metric, answers: tuple[int, ...]) -> tuple[Need | None, int]:
-        for need in _all_needs(declared):
-            if need.resource in self._resources:
-                continue
-            index = self._index_of.get(id(need))
-            answer = answers[index] if index is not None else _UNMET
+        for need, index in self._needs[declared.key]:
+            answer = _UNMET if index is None else answers[index]
             if answer != _MET:
                 return need, answer
         return None, _MET
