@@ -16,6 +16,7 @@ import msgspec
 
 from convoscope.audio import is_installed
 from convoscope.conversation import ASSISTANT, USER, Conversation
+from convoscope.ingest.recordings import ELSEWHERE, is_elsewhere
 from convoscope.judging.addressed import screened
 from convoscope.judging.rubrics import Rubric, rubric_named
 from convoscope.judging.sound_questions import TRANSCRIPT_PROMPT, TRANSCRIPT_SCHEMA, is_cut_off, sound_question
@@ -134,6 +135,9 @@ async def heard_turns(
     if recording is None:
         reason = "recordings_not_opened" if is_installed() else "audio_not_installed"
         return [without_value(WHOLE, UNMEASURED, reason, "", who)]
+    if is_elsewhere(conversation):
+        detail = "only the log says where the recording is; --audio FOLDER allows to send what is in it"
+        return [without_value(WHOLE, UNMEASURED, ELSEWHERE, detail, who)]
     import asyncio  # only where a judge is asked
 
     from convoscope.audio.turn_clips import TurnClip, turn_clips

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from convoscope.audio import is_installed
 from convoscope.conversation import Conversation
 from convoscope.errors import ConvoscopeError, UsageError
-from convoscope.ingest.recordings import base_name
+from convoscope.ingest.recordings import base_name, is_elsewhere
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.needs import WHOLE_NAMES
 from convoscope.resources.judge import AskedOnce, Judge, judges_of
@@ -151,7 +151,8 @@ class Session:
         from convoscope.audio.transcript import has_no_words, transcribed
         from convoscope.resources.sound import RecordingError
 
-        if not has_no_words(conversation):
+        # What is heard would go to judges and into the page with the other words.
+        if not has_no_words(conversation) or is_elsewhere(conversation):
             return conversation
         recording, recogniser = (self._open(self.resources[name]) for name in (RECORDING, RECOGNISER))
         try:
