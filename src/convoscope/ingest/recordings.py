@@ -367,6 +367,22 @@ def folder_of(path: str) -> str:
     return path if os.path.isdir(path) else str(Path(path).parent)
 
 
+SHARED = "recording_shared"
+"""The code of the note on conversations that name the same recording."""
+
+
+def digest_of(paths: Iterable[Path]) -> str:
+    """What is in some files, whole, as a short text; "" where one cannot be read."""
+    digest = hashlib.sha256()
+    try:
+        for path in paths:
+            with path.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+    except OSError:
+        return ""
+    return digest.hexdigest()[:32]
+
+
 _SAMPLE = 64 * 1024
 
 
