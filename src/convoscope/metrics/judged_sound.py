@@ -340,7 +340,7 @@ agent_speech_fidelity = _sound_metric(
     AGENT,
     "Can the names, codes and numbers be heard as the agent meant to say them?",
     _entities_heard,
-    version=7,
+    version=8,
     importance=6,
     within=WHOLE_MEAN,
 )
@@ -349,7 +349,7 @@ tts_fidelity = _sound_metric(
     AGENT,
     "Does the voice of the agent say every word that it was given?",
     _words_heard,
-    version=5,
+    version=6,
     importance=3,
 )
 user_speech_fidelity = _sound_metric(
@@ -357,14 +357,14 @@ user_speech_fidelity = _sound_metric(
     CALLER,
     "Does the voice of a simulated caller say what it was given?",
     _caller_heard,
-    version=5,
+    version=6,
     importance=2,
 )
 
 
 @metric(
     "judged.user_speech_fidelity.clear",
-    version=5,
+    version=6,
     observes=CONVERSATION,
     unit=SHARE,
     better=HIGHER,
