@@ -119,6 +119,29 @@ def test_a_side_that_is_not_recorded_is_no_silence() -> None:
         assert alone.value == pytest.approx(0.5 if metric is speech_share else 5.0)
 
 
+@pytest.mark.parametrize(
+    ("spans", "seconds", "covers"),
+    [
+        ([(1.0, 5.0), (6.0, 9.0), (10.0, 16.0), (17.0, 20.0)], 21.0, None),
+        ([(1.0, 5.0), (6.0, 9.0)], 9.5, "the recording ends at 0:09, the log at 0:20"),
+        (
+            [(1.0, 5.0), (6.0, 9.0), (10.0, 16.0), (17.0, 20.0), (70.0, 76.0)],
+            80.0,
+            "the log ends at 0:20, the recording at 1:20, with 6.0 s of speech more",
+        ),
+    ],
+)
+def test_what_part_of_the_log_is_recorded(spans: list[tuple[float, float]], seconds: float, covers: str | None) -> None:
+    lines = [("a", 1.0, 5.0), ("u", 6.0, 9.0), ("a", 10.0, 16.0), ("u", 17.0, 20.0)]
+    timeline = tuple(
+        Utterance(seq=seq, speaker=who, segments=(Segment(start, end),)) for seq, (who, start, end) in enumerate(lines)
+    )
+    call = msgspec.structs.replace(CALL, timeline=timeline, clocks=(Clock(id="audio", kind="audio"),))
+    for metric in (speech_share, longest_silence):
+        [observation] = metric(call, recording=GivenRecording((GivenTrack("", "", spans, seconds),)))
+        assert (observation.details or {}).get("covers") == covers
+
+
 def test_an_echo_of_the_agent_is_no_overlap() -> None:
     agent = [(1.0, 12.0), (20.0, 30.0)]
     echo = (GivenTrack("u", "user", [*agent, (14.0, 16.0)], 40.0), GivenTrack("a", "assistant", agent, 40.0))

@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import median
 
 from convoscope.audio.against_log import Spans, are_separate, joined, shared, total
-from convoscope.audio.call_comparison import without_speech
+from convoscope.audio.call_comparison import CallComparison, compare_call, without_speech
 from convoscope.audio.levels import QUIET, levels_of
 from convoscope.audio.reader import FORMAT, SILENT, SPEECH
 from convoscope.audio.sides import logged_spans
@@ -98,8 +98,9 @@ def speech_share(conversation: Conversation, recording: Recording) -> Observatio
     """In what share of the recording does someone speak?
 
     Seconds of speech ÷ seconds of the recording, by voice activity. It does not matter who speaks. A recording with
-    less than 3 s of speech is not applicable. A side that is not in the recording would count as silence: unmeasured
-    where a channel has no speech, unless a log says that its side says nothing.
+    less than 3 s of speech is not applicable. Where the log's times fit the sound and the recording ends before the
+    log, or goes on with other speech, the details say so (`covers`). A side that is not in the recording would count as
+    silence: unmeasured where a channel has no speech, unless a log says that its side says nothing.
 
     >>> value(speech_share, example("0-1 user: Are you open?", "2-3 assistant: Until six."))
     'no_recording'
@@ -107,7 +108,8 @@ def speech_share(conversation: Conversation, recording: Recording) -> Observatio
     tracks = _whole_tracks(conversation, recording)
     if isinstance(tracks, Observation):
         return tracks
-    return ratio(conversation, round(total(_all_speech(tracks)), 3), round(_length(tracks), 3))
+    covers = _coverage(conversation, recording)
+    return ratio(conversation, round(total(_all_speech(tracks)), 3), round(_length(tracks), 3), details=covers or None)
 
 
 @metric(
@@ -127,8 +129,9 @@ def longest_silence(conversation: Conversation, recording: Recording) -> Observa
 
     The longest time in which no one speaks, by voice activity, from the first speech of the recording to the last. What
     is before and after is no silence of the call: its seconds are in the details, `before` and `after`. The details
-    have all that last 2 s or longer, too. Music and ringing are no speech. A recording with less than 3 s of speech is
-    not applicable. Unmeasured where a channel has no speech, unless a log says that its side says nothing.
+    have all that last 2 s or longer, and what the recording has less or more than the log (`covers`), too. Music and
+    ringing are no speech. A recording with less than 3 s of speech is not applicable. Unmeasured where a channel has no
+    speech, unless a log says that its side says nothing.
 
     >>> value(longest_silence, example("0-1 user: Are you open?", "2-3 assistant: Until six."))
     'no_recording'
@@ -152,6 +155,7 @@ def longest_silence(conversation: Conversation, recording: Recording) -> Observa
     details = {
         "before": round(max(0.0, before[1] - before[0]), 3),
         "after": round(max(0.0, after[1] - after[0]), 3),
+        **_coverage(conversation, recording),
         **({"moments": moments} if moments else {}),
     }
     return measured(conversation, round(longest, 3), details=details)
@@ -232,6 +236,29 @@ def _refuse_silent(tracks: Sequence[RecordedTrack]) -> None:
     for track in tracks if len(tracks) > 1 else ():
         if not track.speech() and levels_of(track).peak < QUIET:
             raise RecordingError("recording_silent", f"{track.speaker or 'a channel'} is never louder than −60 dBFS")
+
+
+def _coverage(conversation: Conversation, recording: Recording) -> dict[str, str]:
+    """What part of the log the recording holds, where it is not all of it, or holds more; nothing if unknown."""
+    compared = compare_call(conversation, recording)
+    if not isinstance(compared, CallComparison):
+        return {}
+    shift = compared.comparison.shift
+    last = max(shift.to_sound(end) for one in conversation.utterances for _, end in conversation.sounds(one))
+    if last - compared.end > LEAST_SILENCE:
+        return {"covers": f"the recording ends at {_clock(compared.end)}, the log at {_clock(last)}"}
+    more = joined([span for spans in compared.sound.values() for span in spans], 0.0)
+    beyond = total(shared(more, [(last + LEAST_SILENCE, compared.end)]))
+    if beyond < LEAST_SPEECH:
+        return {}
+    text = (
+        f"the log ends at {_clock(last)}, the recording at {_clock(compared.end)}, with {beyond:.1f} s of speech more"
+    )
+    return {"covers": text}
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
 def _refuse_missing(conversation: Conversation, tracks: Sequence[RecordedTrack]) -> None:
