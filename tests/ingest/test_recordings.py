@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,10 @@ import pytest
 import convoscope
 from convoscope.conversation import Conversation, to_json
 from convoscope.errors import UsageError
+from convoscope.ingest.pieces import pieces_of
+from convoscope.ingest.read import from_objects
+from convoscope.ingest.report import ReadReport
+from convoscope.ingest.split import Partition, read_partition
 from support.logs import CHAT
 
 
@@ -176,6 +181,37 @@ def test_what_a_log_says_was_ambiguous_is_not_believed(tmp_path: Path) -> None:
     record = json.loads(to_json(only(log(tmp_path, {"id": "one", **CHAT}))))
     record["recording"] = {"extras": {"recording_candidates": ["/etc/passwd"], "recording_ambiguous": 5, "kept": 1}}
     assert recording_extras(only(log(tmp_path / "own", record))) == {"kept": 1}
+
+
+def test_a_file_outside_of_the_folders_is_marked(tmp_path: Path) -> None:
+    """The log may name any file of this machine: by "..", as a whole, or through a link."""
+    inside, outside = touch(tmp_path / "logs/audio/a.wav"), touch(tmp_path / "private/b.wav")
+    linked = tmp_path / "logs" / "linked.wav"
+    linked.symlink_to(outside)
+    names = {"in": "audio/a.wav", "up": "../private/b.wav", "whole": outside, "link": "linked.wav"}
+    file = log(tmp_path / "logs", *(item(id, metadata={"local_audio_path": path}) for id, path in names.items()))
+    stream = convoscope.read(file)
+    found = {one.id: one for one in stream}
+    up = os.path.abspath(tmp_path / "private/b.wav")
+    assert {id: recording_extras(one).get("recording_elsewhere") for id, one in found.items()} == {
+        "in": None,
+        "up": [up],
+        "whole": [outside],
+        "link": [str(linked)],
+    }
+    assert paths(found["in"]) == [inside]
+    assert stream.report.inferred["recording_elsewhere"].count == 3
+    # A folder that the user names allows what is in it; the program that hands conversations over keeps the mark.
+    allowed = convoscope.read(file, audio=tmp_path / "private")
+    assert not any("recording_elsewhere" in recording_extras(one) for one in allowed)
+    pieces = tuple(pieces_of(from_objects([*found.values()]).inputs[0], 0, 1 << 20))
+    again = [read.conversation for read in read_partition(Partition(0, pieces), ReadReport())]
+    assert {one.id: "recording_elsewhere" in recording_extras(one) for one in again} == {
+        "in": False,
+        "up": True,
+        "whole": True,
+        "link": True,
+    }
 
 
 def test_records_of_several_files_find_theirs(tmp_path: Path) -> None:

@@ -220,6 +220,20 @@ class TestWhatIsNotSent:
         assert self.reasons(run) == {(None, "audio_not_sent")}
         assert not server.bodies
 
+    def test_nothing_that_only_the_log_names(self, tmp_path: Path, server: JudgeServer) -> None:
+        (tmp_path / "private").mkdir()
+        (tmp_path / "logs").mkdir()
+        file = tmp_path / "logs" / "call.json"
+        file.write_bytes(to_json(call(tmp_path / "private")))
+        settings: dict[str, Any] = {"workers": 1, "judge_cache": False, "send_audio": True, "metrics": SPOKEN}
+        run = convoscope.score(file, judge=server.listening, out=tmp_path / "run", **settings)
+        assert self.reasons(run) == {(None, "recording_elsewhere")}
+        assert not server.bodies
+        server.answer = hears(QUESTION)
+        settings |= {"audio": tmp_path / "private", "metrics": "judged.user_speech_fidelity"}
+        convoscope.score(file, judge=server.listening, out=tmp_path / "allowed", **settings)
+        assert len(server.waves) == 2  # one turn of the caller: its transcript, and the rubric
+
     def test_nothing_to_a_model_that_is_not_said_to_take_sound(self, tmp_path: Path, server: JudgeServer) -> None:
         run = scored(call(tmp_path), server.openai, tmp_path / "run")
         assert self.reasons(run) == {(None, "judge_hears_nothing")}

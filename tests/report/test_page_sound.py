@@ -340,6 +340,22 @@ class TestAddresses:
         assert not (tmp_path / "audio").exists()
         assert embedded.blocks == []
 
+    def test_a_recording_where_only_its_log_says_stays_where_it_is(self, tmp_path: Path) -> None:
+        """Two seconds of a tone: without the mark the same file is copied, and with it neither copied nor embedded."""
+        track = Track(path=str(tone(tmp_path / "private.wav", 2)))
+        for extras, blocks in (({"recording_elsewhere": [track.path]}, 0), ({}, 1)):
+            talk = chat(agent("a", sound=[(0, 1)]), recording=AudioFile(tracks=(track,), extras=extras))
+            maker = SoundMaker(tmp_path / "page.html", "call", embedded=EmbeddedAudio())
+            maker.of(kept(talk), None, [])
+            assert len(maker.blocks) == blocks
+            run = tmp_path / f"run-{blocks}"
+            run.mkdir()
+            copier = SoundMaker(tmp_path / "page.html", "call", AudioCopies(run))
+            copier.of(kept(talk), None, [])
+            assert len(copier.copies) == blocks
+            for made in (maker, copier):
+                assert any("outside the folder of the log" in note for note in made.notes) == (not blocks)
+
 
 class TestClocks:
     def test_the_recording_begins_before_the_first_word(self, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,28 @@ def test_what_is_said_of_recordings_that_are_not_measured(tmp_path: Path) -> Non
         "sound: 3 recordings not measured: 2 not found (b.wav, …), --audio FOLDER says where recordings are; "
         "1 not readable (a.wav: is not a recording)"
     )
+
+
+def test_one_recording_of_several_conversations_is_said(tmp_path: Path) -> None:
+    """c1 and c2 name one file, c3 a copy of it, c4 another recording: three have the same sound."""
+    names = ["a.wav", "a.wav", "copy.wav", "b.wav"]
+    log(tmp_path, *(str(tmp_path / "sound" / name) for name in names))
+    call(tmp_path / "sound" / "a.wav", 2.0)
+    call(tmp_path / "sound" / "b.wav", 3.0)
+    shutil.copyfile(tmp_path / "sound" / "a.wav", tmp_path / "sound" / "copy.wav")
+    run = scored(tmp_path, part_bytes=200)
+    assert len(run.receipt.parts) > 1  # they are found across the parts of a run
+    words = (
+        "3 conversations name the same recording (a.wav 3 times): its sound counts as often, and intervals take it for "
+        "independent"
+    )
+    assert sound_text(run.read_report) == words
+    assert words in make_answer(run).remarks
+    assert run.read_report.inferred["recording_shared"].count == 3
+    # A run that grows knows those of before: c5 has the sound of c4.
+    log(tmp_path, *(str(tmp_path / "sound" / name) for name in [*names, "b.wav"]))
+    grown = scored(tmp_path, part_bytes=200).read_report.inferred["recording_shared"]
+    assert (grown.count, grown.examples) == (5, ["a.wav 3 times", "b.wav 2 times"])
 
 
 def test_without_the_extra_the_line_has_the_command() -> None:

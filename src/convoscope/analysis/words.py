@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from convoscope.harmless import one_line
 from convoscope.ingest.companions.flows import FORMAT as FLOW_DEFINITION
+from convoscope.ingest.recordings import SHARED
 from convoscope.ingest.report import COPIES, EQUAL, JOINED, MERGED, OVERLAP, RECORDING, SPLIT, ReadReport
 from convoscope.ingest.speaker_labels import UNKNOWN_SPEAKER
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE
@@ -275,7 +276,23 @@ _WITHOUT_WORDS = ("not found",)
 
 
 def sound_text(report: ReadReport) -> str:
-    """Which recordings were not measured, and why, in a sentence; nothing where there is none."""
+    """Which recordings were not measured, or count several times, in a sentence; nothing where there is none."""
+    return "; ".join(filter(None, (_unmeasured_text(report), _shared_text(report))))
+
+
+def _shared_text(report: ReadReport) -> str:
+    """How many conversations name a recording that others name, too: their figures of sound are no new evidence."""
+    tally = report.inferred.get(SHARED)
+    if tally is None:
+        return ""
+    same, is_one = counted(tally.count, "conversation"), len(tally.examples) == 1
+    names = "; ".join(map(one_line, tally.examples))
+    what = "the same recording" if is_one else "recordings that others of them name"
+    return f"{same} name {what} ({names}): its sound counts as often, and intervals take it for independent"
+
+
+def _unmeasured_text(report: ReadReport) -> str:
+    """Which recordings were not measured, and why."""
     if not report.sound:
         return ""
     total = sum(tally.count for tally in report.sound.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from convoscope.audio.levels import TrackLevels, speech_frames
@@ -36,6 +37,10 @@ LEAST_PAUSE = 0.5
 """Seconds without speech that the noise is measured in, at least."""
 _APART = 0.2
 """Seconds from speech: it fades into the room."""
+_NEAR = 1.0
+"""Seconds of a pause, from where the speech has faded, that have the noise that the speech is heard in."""
+_LOW = 10
+"""The percentile of frames that is the noise: steps, breath and music are louder than it."""
 _LONGEST_PIECE = 30.0
 _BINS = 1024
 """Of the spectrum, below 8 kHz."""
@@ -160,14 +165,24 @@ def speech_power(levels: TrackLevels, spans: Sequence[Span]) -> float | None:
     return float(frames.mean()) if len(frames) else None
 
 
-def noise_power(levels: TrackLevels, speech: Sequence[Span], seconds: float) -> float | None:
-    """The median power of the 20 ms frames that are away from all speech of a track; None without pauses."""
+def noise_power(levels: TrackLevels, speech: Sequence[Span]) -> float | None:
+    """The power that nine of ten 20 ms frames in pauses exceed, near the speech of a track; None without pauses.
+
+    Only pauses between the first speech and the last count, and of a long one its ends: what is before, after, or far
+    away, such as music on hold, is not the noise that the speech is heard in.
+    """
     import numpy as np
 
     wide = joined([Span(max(0.0, one.start - _APART), one.end + _APART) for one in speech], 0.0)
-    edges = [0.0, *(edge for span in wide for edge in span), seconds]
-    pauses = [Span(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if end - start > 0.05]
-    if sum(end - start for start, end in pauses) < LEAST_PAUSE:
+    pauses = [Span(one.end, other.start) for one, other in pairwise(wide) if other.start - one.end > 0.05]
+    ends = [
+        span
+        for start, end in pauses
+        for span in (
+            (Span(start, start + _NEAR), Span(end - _NEAR, end)) if end - start > 2 * _NEAR else (Span(start, end),)
+        )
+    ]
+    if sum(end - start for start, end in ends) < LEAST_PAUSE:
         return None
-    frames = speech_frames(levels, pauses)
-    return float(np.median(frames)) if len(frames) else None
+    frames = speech_frames(levels, ends)
+    return float(np.percentile(frames, _LOW)) if len(frames) else None

@@ -146,9 +146,9 @@ def score_command(
     import msgspec
 
     from convoscope.analysis.policy import hold
-    from convoscope.report.page import AudioOptions
+    from convoscope.report.page import LINKED, AudioOptions
     from convoscope.report.score import score_with
-    from convoscope.report.screen import progress_bar
+    from convoscope.report.screen import Screen, progress_bar
     from convoscope.runs.policy import find_policy
     from convoscope.scoring.settings import ScoreSettings
     from convoscope.settings_file import FILE, find_settings, judge_options, listed, score_options
@@ -235,7 +235,10 @@ def score_command(
     if dry_run:
         return
     with progress_bar() as progress:
+        notes: list[str] = []
         sound = AudioOptions(with_audio, embed_audio)
+        if sound != LINKED:
+            sound = sound._replace(say=notes.append)
         run = score_with(logs, msgspec.structs.replace(run_settings, progress=progress), policy_file, sound)
     with keeping(lambda: f"the run is kept in {run.folder}"):
         if audit:
@@ -246,6 +249,9 @@ def score_command(
         of_file += ["policy"] if policy_file is not None and policy is None else []
         used = f"{file_settings.file}: {', '.join(of_file)}" if file_settings is not None and of_file else ""
         _print_run(run, held, files, used, contexts=contexts, full=full, json=json)
+        if not json:
+            for note in notes:
+                Screen().line(note)
 
 
 def demo(

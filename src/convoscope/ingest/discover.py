@@ -63,6 +63,10 @@ class CompanionFile(msgspec.Struct, frozen=True):
     format: str
 
 
+OBJECTS = "conversations made in Python"
+"""Why conversations of a program are read as what they are."""
+
+
 class Input(msgspec.Struct, frozen=True):
     """One file, or one folder that is a single conversation, and how it will be read."""
 

@@ -19,7 +19,7 @@ from convoscope.harmless import one_line
 from convoscope.ingest.companions.flows import FlowDefinitions
 from convoscope.ingest.companions.predictions import PredictionFiles, unused_predictions
 from convoscope.ingest.companions.verdicts import Verdicts, unused_verdicts
-from convoscope.ingest.discover import FoundInput, Input, best_claim, chosen_readers, find_inputs
+from convoscope.ingest.discover import OBJECTS, FoundInput, Input, best_claim, chosen_readers, find_inputs
 from convoscope.ingest.given_speakers import LABELS_SEEN, GivenSpeakers, unmatched_speakers
 from convoscope.ingest.io.containers import SEE_FORMATS
 from convoscope.ingest.io.streams import as_files
@@ -160,7 +160,7 @@ def from_objects(
     definitions = FlowDefinitions(flows, report)
     if all(isinstance(thing, Conversation) for thing in things):
         texts = [to_json(thing) for thing in things if isinstance(thing, Conversation)]
-        item = Input(MADE_IN_PYTHON, MADE_IN_PYTHON, "convoscope", "lines", "record", "conversations made in Python")
+        item = Input(MADE_IN_PYTHON, MADE_IN_PYTHON, "convoscope", "lines", "record", OBJECTS)
     else:
         odd = next((thing for thing in things if not isinstance(thing, Mapping)), None)
         if odd is not None:

@@ -33,6 +33,9 @@ _MOST_NAMED = 5
 AMBIGUOUS = "recording_ambiguous"
 """What `extras` of a recording have where a file was not taken, since it may be that of another conversation: its
 paths. It is the reason of metrics, too."""
+ELSEWHERE = "recording_elsewhere"
+"""What `extras` have where a file is neither in the folder of the log nor in that of `--audio`: its paths. A log can
+name any file of this machine, so these are measured, and never embedded, copied or sent."""
 CANDIDATES = "recording_candidates"
 """What `extras` have where several files have the conversation's id as their name: what opens them chooses."""
 _BY_ID = "\0"
@@ -62,6 +65,8 @@ class FoundRecording(NamedTuple):
     """The file of which only the name is that of the log's path."""
     ambiguous: str = ""
     """The files each of which may be the recording, or may be another's; none of them is taken."""
+    elsewhere: str = ""
+    """The files that are neither in the folder of the log nor in that of `--audio`."""
 
 
 class _Candidate(NamedTuple):
@@ -76,13 +81,35 @@ class RecordingFinder:
     """Finds the recordings of conversations whose logs are in some folders.
 
     `audio` is the folder that the user names; it counts first, with all folders in it. `contested` are endings of
-    paths that several conversations share, as `Claims` has them: no file is taken because of these.
+    paths that several conversations share, as `Claims` has them: no file is taken because of these. Conversations that
+    are `made_in_python` were given with their paths by a program, or read before: they keep what was found then.
     """
 
-    def __init__(self, folders: Sequence[str], audio: str = "", contested: Set[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        folders: Sequence[str],
+        audio: str = "",
+        contested: Set[str] = frozenset(),
+        *,
+        made_in_python: bool = False,
+    ) -> None:
         self._folders = tuple(dict.fromkeys(folders))
         self._audio = audio
         self._contested = contested
+        self._made_in_python = made_in_python
+
+    @cached_property
+    def _roots(self) -> tuple[Path, ...]:
+        """The folders whose recordings may leave the machine, without symbolic links."""
+        return tuple(Path(os.path.realpath(one)) for one in (*self._folders, self._audio) if one)
+
+    def _elsewhere(self, conversation: Conversation, paths: Iterable[str]) -> list[str]:
+        """Of some files, those that are in none of these folders."""
+        known = () if conversation.recording is None else conversation.recording.extras.get(ELSEWHERE) or ()
+        if self._made_in_python and not known:
+            return []
+        real = {path: Path(os.path.realpath(path)) for path in paths}
+        return [path for path, one in real.items() if not any(map(one.is_relative_to, self._roots))]
 
     @cached_property
     def _named(self) -> AudioFolder:
@@ -118,8 +145,11 @@ class RecordingFinder:
                 extras = {CANDIDATES: by_id}
             elif refused:
                 extras = {AMBIGUOUS: list(dict.fromkeys(refused))}
+        files = [os.path.join(own, track.path) for track in located if _is_file(own, track.path)]
+        if elsewhere := self._elsewhere(conversation, [*files, *extras.get(CANDIDATES, ())]):
+            extras[ELSEWHERE] = elsewhere
         changed = _replaced(conversation, tuple(located), extras)
-        return FoundRecording(changed, *map(short_paths, (by_id, by_name, extras.get(AMBIGUOUS, ()))))
+        return FoundRecording(changed, *map(short_paths, (by_id, by_name, extras.get(AMBIGUOUS, ()), elsewhere)))
 
     def _located(self, track: Track, refused: list[str]) -> _Candidate | None:
         """The first file that is there. What is there and may be another's is put into `refused`."""
@@ -234,6 +264,11 @@ def short_paths(paths: Iterable[str]) -> str:
     )
 
 
+def is_elsewhere(conversation: Conversation) -> bool:
+    """Whether a recording is where only its log says: such sound stays on this machine."""
+    return conversation.recording is not None and bool(conversation.recording.extras.get(ELSEWHERE))
+
+
 def stated_tracks(conversation: Conversation) -> tuple[Track, ...]:
     """The tracks of a recording as its log has them."""
     tracks = () if conversation.recording is None else conversation.recording.tracks
@@ -254,7 +289,7 @@ def _replaced(
 ) -> Conversation:
     recording = conversation.recording or AudioFile()
     # A conversation that was written down may have what was found then.
-    kept = {name: value for name, value in recording.extras.items() if name not in (AMBIGUOUS, CANDIDATES)}
+    kept = {name: value for name, value in recording.extras.items() if name not in (AMBIGUOUS, CANDIDATES, ELSEWHERE)}
     if tracks == recording.tracks and not extras and len(kept) == len(recording.extras):
         return conversation
     changed = msgspec.structs.replace(recording, tracks=tracks, extras={**kept, **extras})
@@ -330,6 +365,22 @@ def audio_files(folder: str, *, is_deep: bool = False) -> AudioFolder:
 def folder_of(path: str) -> str:
     """The folder of a log: itself, where a folder is one conversation."""
     return path if os.path.isdir(path) else str(Path(path).parent)
+
+
+SHARED = "recording_shared"
+"""The code of the note on conversations that name the same recording."""
+
+
+def digest_of(paths: Iterable[Path]) -> str:
+    """What is in some files, whole, as a short text; "" where one cannot be read."""
+    digest = hashlib.sha256()
+    try:
+        for path in paths:
+            with path.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+    except OSError:
+        return ""
+    return digest.hexdigest()[:32]
 
 
 _SAMPLE = 64 * 1024

@@ -20,7 +20,7 @@ from convoscope.errors import InputError
 from convoscope.ingest.companions.companion import companions
 from convoscope.ingest.companions.flows import FlowDefinitions
 from convoscope.ingest.copies import copied_inputs, spoken_digest, without_copied_lines, without_copied_messages
-from convoscope.ingest.discover import Input, size_of
+from convoscope.ingest.discover import OBJECTS, Input, size_of
 from convoscope.ingest.given_speakers import notes_on_speakers, other_side
 from convoscope.ingest.io.audio_heads import ENDINGS
 from convoscope.ingest.keyed_records import (
@@ -49,7 +49,7 @@ from convoscope.ingest.pieces import (
     stem,
 )
 from convoscope.ingest.reader import Attach, RawRecord, Record, RecordGroup, reader_named
-from convoscope.ingest.recordings import AMBIGUOUS, Claims, RecordingFinder, folder_of
+from convoscope.ingest.recordings import AMBIGUOUS, ELSEWHERE, Claims, RecordingFinder, folder_of
 from convoscope.ingest.report import COPIES, SPLIT, FileRead, Note, Notes, Problem, ReadReport
 from convoscope.ingest.same_records import same_records, without_same
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings, moved_notes, split_by_silence
@@ -225,7 +225,13 @@ def read_partition(
         item, near = piece.input, folders_of(piece)
         attachers = [one for kind in kinds if (one := kind.attacher(item.reader, item.companions_of(kind.format)))]
         finder = finders.get(near) or finders.setdefault(
-            near, RecordingFinder(near, settings.audio, partition.contested)
+            near,
+            RecordingFinder(
+                near,
+                settings.audio,
+                partition.contested,
+                made_in_python=item.why == OBJECTS,
+            ),
         )
         for built, notes in _PieceReader(piece, report).reads():
             distinct = _without_known(built, piece, report) if piece.elsewhere else built
@@ -268,7 +274,8 @@ def _with_recording(read: Read, finder: RecordingFinder, report: ReadReport) -> 
     result = finder.find(read.conversation)
     notes = read.notes
     file = ", ".join(read.conversation.source.files[:1])
-    for code, detail in (("recording_by_id", result.by_id), ("recording_by_name", result.by_name)):
+    by_code = {"recording_by_id": result.by_id, "recording_by_name": result.by_name, ELSEWHERE: result.elsewhere}
+    for code, detail in by_code.items():
         if detail:
             notes = (*notes, Note(kind="inferred", code=code, detail=detail, file=file))
     if result.ambiguous:

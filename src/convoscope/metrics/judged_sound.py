@@ -16,6 +16,7 @@ import msgspec
 
 from convoscope.audio import is_installed
 from convoscope.conversation import ASSISTANT, USER, Conversation
+from convoscope.ingest.recordings import ELSEWHERE, is_elsewhere
 from convoscope.judging.addressed import screened
 from convoscope.judging.rubrics import Rubric, rubric_named
 from convoscope.judging.sound_questions import TRANSCRIPT_PROMPT, TRANSCRIPT_SCHEMA, is_cut_off, sound_question
@@ -134,6 +135,9 @@ async def heard_turns(
     if recording is None:
         reason = "recordings_not_opened" if is_installed() else "audio_not_installed"
         return [without_value(WHOLE, UNMEASURED, reason, "", who)]
+    if is_elsewhere(conversation):
+        detail = "only the log says where the recording is; --audio FOLDER allows to send what is in it"
+        return [without_value(WHOLE, UNMEASURED, ELSEWHERE, detail, who)]
     import asyncio  # only where a judge is asked
 
     from convoscope.audio.turn_clips import TurnClip, turn_clips
@@ -336,7 +340,7 @@ agent_speech_fidelity = _sound_metric(
     AGENT,
     "Can the names, codes and numbers be heard as the agent meant to say them?",
     _entities_heard,
-    version=7,
+    version=8,
     importance=6,
     within=WHOLE_MEAN,
 )
@@ -345,7 +349,7 @@ tts_fidelity = _sound_metric(
     AGENT,
     "Does the voice of the agent say every word that it was given?",
     _words_heard,
-    version=5,
+    version=6,
     importance=3,
 )
 user_speech_fidelity = _sound_metric(
@@ -353,14 +357,14 @@ user_speech_fidelity = _sound_metric(
     CALLER,
     "Does the voice of a simulated caller say what it was given?",
     _caller_heard,
-    version=5,
+    version=6,
     importance=2,
 )
 
 
 @metric(
     "judged.user_speech_fidelity.clear",
-    version=5,
+    version=6,
     observes=CONVERSATION,
     unit=SHARE,
     better=HIGHER,

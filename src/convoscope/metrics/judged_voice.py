@@ -65,7 +65,7 @@ async def _verdicts(
 
 @metric(
     "audio.tone_clarity",
-    version=4,
+    version=5,
     observes=TURN,
     unit="of 10",
     better=HIGHER,
@@ -106,7 +106,7 @@ def _declare_part(part: str, question: str) -> object:
     """
     return metric(
         f"audio.tone_clarity.{part}",
-        version=4,
+        version=5,
         observes=TURN,
         unit="of 10",
         better=HIGHER,
@@ -124,7 +124,7 @@ tone_clarity_warmth = _declare_part("warmth", "Does the agent's voice sound frie
 @metric(
     "audio.pronunciation_audio",
     variant="judge",
-    version=4,
+    version=5,
     observes=TURN,
     unit="of 10",
     better=HIGHER,
@@ -152,7 +152,7 @@ async def pronunciation_judged(
 
 @metric(
     "judged.tts_fidelity.flagged",
-    version=4,
+    version=5,
     observes=FAILURE_MODE,
     unit=SHARE,
     better=LOWER,

@@ -97,13 +97,16 @@ def score_with(
             with keeping(lambda: f"the run is kept in {run.folder}; only its page is missing"):
                 settings.report("writing the page", run.summary.conversations)
                 targets = resolve(policy, figure_units(run.summary)).targets if policy is not None else ()
-                write_page(
+                written = write_page(
                     run,
                     targets=targets,
                     with_audio=sound.copied,
                     embed_audio=sound.embedded,
                     use_audio=settings.use_audio,
                 )
+                if sound.say is not None:
+                    for note in written.notes:
+                        sound.say(note)
                 due.unlink(missing_ok=True)
 
     run = run_with(source, settings, with_page)

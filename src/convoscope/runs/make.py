@@ -24,8 +24,8 @@ from convoscope.ingest.io.streams import as_files
 from convoscope.ingest.known_pieces import KnownParts
 from convoscope.ingest.looks import Looks
 from convoscope.ingest.read import PathLike, nothing_readable, refuse_unmatched_speakers
-from convoscope.ingest.recordings import recordings_of
-from convoscope.ingest.report import FILE_IS_ONE, ReadReport
+from convoscope.ingest.recordings import SHARED, recordings_of
+from convoscope.ingest.report import FILE_IS_ONE, NoteTally, ReadReport
 from convoscope.ingest.settings import DEFAULT_SETTINGS
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import installed
@@ -394,6 +394,7 @@ class _RunBuilder:
             self.flows = part.flows | self.flows
         if not conversations:
             raise nothing_readable(report)
+        _note_shared(parts, report)
         if running := sum(part.running for part in parts):
             report.warnings.append(f"{running:,} conversations go on right now: they are not counted")
         if more := report.ignored.get(GOES_ON, 0):
@@ -667,3 +668,15 @@ def audited(run: Run, declared: Sequence[SideTable]) -> Receipt:
     name, worst = next((name, one) for name, one in audits.items() if not one.holds)
     reason = f"audit: {disagreements:,} rows of {name} disagree with the events, such as {worst.examples[0]}"
     return msgspec.structs.replace(receipt, valid=False, invalid_reason=reason, invalidated_at=now())
+
+
+def _note_shared(parts: Iterable[PartDone], report: ReadReport) -> None:
+    """Report the recordings that several conversations have, in whatever parts these are."""
+    heard: dict[str, NoteTally] = {}
+    for part in parts:
+        for digest, tally in part.heard.items():
+            heard.setdefault(digest, NoteTally()).add(tally.count, tally.examples)
+    for tally in heard.values():
+        if tally.count > 1:
+            name = f"{tally.examples[0]} {tally.count:,} times"
+            report.inferred.setdefault(SHARED, NoteTally()).add(tally.count, [name])

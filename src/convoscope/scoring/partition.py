@@ -19,7 +19,7 @@ from convoscope.conversation import Conversation, Flow, to_json
 from convoscope.ingest.known_pieces import PieceRead, Surroundings, folders_of, hash_of_pieces, piece_read
 from convoscope.ingest.reader import registered as registered_readers
 from convoscope.ingest.recordings import CANDIDATES, RecordingState, states_elsewhere
-from convoscope.ingest.report import Note, Problem, ReadReport
+from convoscope.ingest.report import Note, NoteTally, Problem, ReadReport
 from convoscope.ingest.split import Partition, Read, read_partition
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import Declared
@@ -82,6 +82,8 @@ class PartDone(msgspec.Struct, kw_only=True):
     """Conversations that go on right now: they are not in it."""
     recordings: tuple[RecordingState, ...] = ()
     """The recordings that its conversations have at paths of their own, as they were."""
+    heard: dict[str, NoteTally] = {}
+    """How many conversations have the recordings that were measured, and their names, by what is in them."""
 
 
 class PartWriter(Protocol):
@@ -177,6 +179,7 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             pieces=pieces,
             running=part.running,
             recordings=tuple(part.recordings.values()),
+            heard=part.heard,
         )
 
     def _with_rules(self, conversation: Conversation) -> Conversation:
@@ -299,6 +302,7 @@ class _Part:
         self.profiles: set[str] = set()
         self.flows: dict[str, Flow] = {}
         self.recordings: dict[str, RecordingState] = {}
+        self.heard: dict[str, NoteTally] = {}
         self._listens = listens
         """Whether a metric asks for recordings, be they opened or not."""
 
@@ -314,7 +318,10 @@ class _Part:
         sound = self._session.sound_of(conversation)
         if sound.reason:
             self.report.not_heard(sound.reason, sound.text)
-        elif CANDIDATES in conversation.recording.extras:
+            return
+        if sound.digest:
+            self.heard.setdefault(sound.digest, NoteTally()).add(1, [sound.text])
+        if CANDIDATES in conversation.recording.extras:
             file = next(iter(conversation.source.files), "")
             self.report.add_notes([Note(kind="inferred", code="recording_of_several", detail=sound.text, file=file)])
 

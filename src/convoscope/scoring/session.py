@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from convoscope.audio import is_installed
 from convoscope.conversation import Conversation
 from convoscope.errors import ConvoscopeError, UsageError
-from convoscope.ingest.recordings import base_name
+from convoscope.ingest.recordings import base_name, digest_of, is_elsewhere
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.needs import WHOLE_NAMES
 from convoscope.resources.judge import AskedOnce, Judge, judges_of
@@ -40,6 +40,8 @@ class SoundState(NamedTuple):
     """Why not."""
     text: str = ""
     """The file, and what is wrong with it."""
+    digest: str = ""
+    """What is in the files that were measured."""
 
 
 class HeldConversations:
@@ -151,7 +153,8 @@ class Session:
         from convoscope.audio.transcript import has_no_words, transcribed
         from convoscope.resources.sound import RecordingError
 
-        if not has_no_words(conversation):
+        # What is heard would go to judges and into the page with the other words.
+        if not has_no_words(conversation) or is_elsewhere(conversation):
             return conversation
         recording, recogniser = (self._open(self.resources[name]) for name in (RECORDING, RECOGNISER))
         try:
@@ -175,7 +178,8 @@ class Session:
             return SoundState(error.reason, base_name(error.detail) if is_path else error.detail)
         except Exception:  # of the user's own: metrics say what is wrong
             return SoundState()
-        return SoundState("", ", ".join(dict.fromkeys(Path(track.path).name for track in tracks)))
+        files = list(dict.fromkeys(Path(track.path) for track in tracks))
+        return SoundState("", ", ".join(path.name for path in files), digest_of(files))
 
     def given(self, declared: Metric) -> Mapping[str, Any]:
         """The resources that a metric asks for, by parameter."""

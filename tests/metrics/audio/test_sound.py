@@ -200,6 +200,35 @@ class TestOthers:
         details = observe(metrics.tone_clarity_rules, of_agent(tmp_path, noisy)).details or {}
         assert details["decibels_above_noise"] == pytest.approx(20, abs=1)
 
+    def test_music_on_hold_is_no_noise_of_the_speech(self, tmp_path: Path, speech: Any) -> None:
+        """12 s of a loud chord before, between and after: the clarity of the speech is what it is without."""
+        noisy = speech + sounds.noise(len(speech) / sounds.RATE, 0.002)[: len(speech)]
+        chord = sum(sounds.tone(hertz, 10, 0.15) for hertz in (220, 277, 330))
+        quiet = sounds.noise(1.5, 0.002)
+        plain = np.concatenate([noisy, quiet, quiet, noisy])
+        held = np.concatenate([chord, quiet, noisy, quiet, chord, quiet, noisy, quiet, chord])
+        for wave in (plain, held):
+            details = observe(metrics.tone_clarity_rules, of_agent(tmp_path, wave.astype(np.float32))).details or {}
+            if wave is plain:
+                expected = details["decibels_above_noise"]
+        assert details["decibels_above_noise"] == pytest.approx(expected, abs=1)
+
+    def test_noise_has_a_figure_only_where_it_was_measured(self, tmp_path: Path, speech: Any) -> None:
+        silent = observe(metrics.tone_clarity_rules, of_agent(tmp_path, speech)).details or {}
+        zeros = observe(metrics.tone_clarity_rules, of_agent(tmp_path, np.where(abs(speech) < 0.01, 0, speech)))
+        assert "decibels_above_noise" not in (zeros.details or {})
+        assert (zeros.details or {})["points"]["noise"] == 10
+        assert silent["points"]["noise"] == 10
+
+    def test_speech_that_is_not_above_the_noise_has_no_value(self, tmp_path: Path) -> None:
+        """Noise in pauses only, with an RMS of 0.2, louder than the speech: −100 dB is no figure."""
+        prompts = [0.1 * sounds.prompt(name) for name in PROMPTS]
+        loud = sounds.noise(1.5, 0.2)
+        wave = np.concatenate([part for prompt in prompts for part in (prompt, loud)][:-1]).astype(np.float32)
+        conversation = of_agent(tmp_path, wave)
+        observation = observe(metrics.tone_clarity_rules, conversation)
+        assert (observation.value, observation.reason) == (None, "speech_not_above_noise")
+
     def test_volume(self, tmp_path: Path, speech: Any) -> None:
         loud, soft = (value(metrics.assistant_volume_rms, tmp_path, speech * gain) for gain in (1.0, 0.1))
         assert loud - soft == pytest.approx(20, abs=0.2)  # a tenth is 20 dB less

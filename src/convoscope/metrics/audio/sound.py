@@ -26,6 +26,8 @@ SMOOTHING = frozenset(("OPUS", "GSM610"))
 """Codings after which none of ten dropouts has a hard edge; MP3 leaves it to most."""
 LEAST_LEAD = 20.0
 """26 dB, as a ratio of amplitudes: noise that is nearer to the speech fills its gaps to the brim."""
+LEAST_ABOVE = 0.25
+"""−6 dB, of the power of the noise: a sum that is louder than the noise by less is no evidence of speech."""
 _NOT_APPLICABLE = frozenset(("too_little_speech", "telephone_band", "no_telephone_band"))
 _MOS_UNIT = "of 5"
 _MINUTE = 60.0
@@ -219,7 +221,7 @@ def mos_caller(conversation: Conversation, recording: Recording) -> Observation:
 @metric(
     "audio.tone_clarity",
     variant="rules",
-    version=5,
+    version=6,
     observes=CONVERSATION,
     needs=side(ASSISTANT),
     unit="of 10",
@@ -232,10 +234,11 @@ def tone_clarity_rules(conversation: Conversation, recording: Recording) -> Obse
     """How clear is the assistant's sound, by rules?
 
     The mean of three scores from 0 to 10, each linear between its ends: the speech above the noise of the pauses, from
-    10 to 30 dB; the share of speech time in clipped samples, from 1 to 0 %; the share of the frequencies from 140 to
-    7,100 Hz in which the voice is heard, weighted by what they mean for understanding (ANSI S3.5), from 0.4 to 1: what
-    stays while the voice comes and goes is noise, and a mirror image of a lower frequency is no voice either. Warmth is
-    not measured. Without half a second of pauses there is no noise to measure.
+    10 to 30 dB, in pauses between the first speech and the last, within a second of speech, by the 10th percentile; the
+    share of speech time in clipped samples, from 1 to 0 %; the share of the frequencies from 140 to 7,100 Hz in which
+    the voice is heard, weighted by what they mean for understanding (ANSI S3.5), from 0.4 to 1: what stays while the
+    voice comes and goes is noise, and a mirror image of a lower frequency is no voice either. Warmth is not measured.
+    Without half a second of such pauses there is no noise to measure. Speech that is not above the noise is unmeasured.
 
     >>> value(tone_clarity_rules, example("user: Are you open?", "assistant: Until six."))
     'no_recording'
@@ -249,23 +252,26 @@ def _clarity(conversation: Conversation, sounds: Sequence[SpeakerSound]) -> Obse
 
     sound = max(sounds, key=lambda one: one.seconds)
     levels, frames = levels_of(sound.track), voice_frames(sound)
-    speech, noise = speech_power(levels, sound.speech), noise_power(levels, sound.track.speech(), sound.track.seconds)
+    speech, noise = speech_power(levels, sound.speech), noise_power(levels, sound.track.speech())
     if speech is None or noise is None:
-        return unmeasured(conversation, "no_pauses", "less than half a second without speech")
+        return unmeasured(conversation, "no_pauses", "less than half a second without speech between stretches of it")
     # Noise adds to speech: what is left of the sum is the speech.
-    clean = max(speech - noise, 1e-12)
-    # Where speech begins and ends is not known more finely than that: backwards, it would differ by a tenth.
-    decibels = round(10 * math.log10(clean / max(noise, 1e-12)))
+    clean = speech - noise
+    if clean < LEAST_ABOVE * noise:
+        return unmeasured(conversation, "speech_not_above_noise", "the pauses are about as loud as the speech")
+    # Where speech begins and ends is not known more finely than that: backwards, it would differ by a tenth. Pauses of
+    # zeros have no noise, and no figure is one of it.
+    decibels = round(10 * math.log10(clean / noise)) if noise > 0 else None
     inside = [one for one in levels.clips if any(span.start <= one.start < span.end for span in sound.speech)]
     clipped = sum(one.end - one.start for one in inside) / sound.seconds
     parts = {
-        "noise": _points(decibels, 10.0, 30.0),
+        "noise": 10.0 if decibels is None else _points(decibels, 10.0, 30.0),
         "clipping": _points(clipped, 0.01, 0.0),
         "band": _points(frames.band_share, 0.4, 1.0),
     }
     details = {
         **_about([sound]),
-        "decibels_above_noise": decibels,
+        **({"noise": "none: the pauses are zeros"} if decibels is None else {"decibels_above_noise": decibels}),
         "clipped_share": round(clipped, 5),
         "band_share": round(frames.band_share, 3),
         "points": {name: round(value, 2) for name, value in parts.items()},

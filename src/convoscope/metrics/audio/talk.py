@@ -8,9 +8,10 @@ from itertools import pairwise
 from statistics import median
 
 from convoscope.audio.against_log import Spans, are_separate, joined, shared, total
-from convoscope.audio.call_comparison import without_speech
+from convoscope.audio.call_comparison import CallComparison, compare_call, without_speech
 from convoscope.audio.levels import QUIET, levels_of
 from convoscope.audio.reader import FORMAT, SILENT, SPEECH
+from convoscope.audio.sides import logged_spans
 from convoscope.audio.speakers import LEAST_SPEECH, sounds_of
 from convoscope.conversation import ASSISTANT, USER, Conversation, Marker
 from convoscope.metrics.declaration import CONVERSATION, LOWER, NEITHER, SECONDS, SHARE, metric
@@ -83,7 +84,7 @@ def side(role: str) -> tuple[Need, ...]:
 
 _share = partial(
     metric,
-    version=4,
+    version=5,
     observes=CONVERSATION,
     unit=SHARE,
     better=NEITHER,
@@ -97,20 +98,23 @@ def speech_share(conversation: Conversation, recording: Recording) -> Observatio
     """In what share of the recording does someone speak?
 
     Seconds of speech ÷ seconds of the recording, by voice activity. It does not matter who speaks. A recording with
-    less than 3 s of speech is not applicable.
+    less than 3 s of speech is not applicable. Where the log's times fit the sound and the recording ends before the
+    log, or goes on with other speech, the details say so (`covers`). A side that is not in the recording would count as
+    silence: unmeasured where a channel has no speech, unless a log says that its side says nothing.
 
     >>> value(speech_share, example("0-1 user: Are you open?", "2-3 assistant: Until six."))
     'no_recording'
     """
-    tracks = _tracks(conversation, recording)
+    tracks = _whole_tracks(conversation, recording)
     if isinstance(tracks, Observation):
         return tracks
-    return ratio(conversation, round(total(_all_speech(tracks)), 3), round(_length(tracks), 3))
+    covers = _coverage(conversation, recording)
+    return ratio(conversation, round(total(_all_speech(tracks)), 3), round(_length(tracks), 3), details=covers or None)
 
 
 @metric(
     "audio.longest_silence",
-    version=4,
+    version=5,
     label="longest silence",
     importance=4,
     observes=CONVERSATION,
@@ -123,29 +127,38 @@ def speech_share(conversation: Conversation, recording: Recording) -> Observatio
 def longest_silence(conversation: Conversation, recording: Recording) -> Observation:
     """How long is the longest silence?
 
-    The longest time in which no one speaks, by voice activity, from the beginning of the recording to its end. The
-    details have all that last 2 s or longer. Music and ringing are no speech. A recording with less than 3 s of speech
-    is not applicable.
+    The longest time in which no one speaks, by voice activity, from the first speech of the recording to the last. What
+    is before and after is no silence of the call: its seconds are in the details, `before` and `after`. The details
+    have all that last 2 s or longer, and what the recording has less or more than the log (`covers`), too. Music and
+    ringing are no speech. A recording with less than 3 s of speech is not applicable. Unmeasured where a channel has no
+    speech, unless a log says that its side says nothing.
 
     >>> value(longest_silence, example("0-1 user: Are you open?", "2-3 assistant: Until six."))
     'no_recording'
     """
-    tracks = _tracks(conversation, recording)
+    tracks = _whole_tracks(conversation, recording)
     if isinstance(tracks, Observation):
         return tracks
     speech = _all_speech(tracks)
     begin = _begin(tracks)
-    edges = [(begin, begin), *speech, (begin + _length(tracks),) * 2]
-    gaps = [(before[1], after[0]) for before, after in pairwise(edges)]
-    shown = sorted((gap for gap in gaps if gap[1] - gap[0] >= LEAST_SILENCE), key=lambda gap: gap[0] - gap[1])
+    before, after = (begin, speech[0][0]), (speech[-1][1], begin + _length(tracks))
+    gaps = [(one[1], other[0]) for one, other in pairwise(speech)]
+    silences = (gap for gap in (before, *gaps, after) if gap[1] - gap[0] >= LEAST_SILENCE)
+    shown = sorted(silences, key=lambda gap: gap[0] - gap[1])
     moments = []
     for start, end in sorted(shown[:MOST_MOMENTS]):
-        last = end == edges[-1][0]
-        kind = "before the first word" if start == begin else "after the last word" if last else "between words"
+        is_before, is_after = (start, end) == before, (start, end) == after
+        kind = "before the first word" if is_before else "after the last word" if is_after else "between words"
         text = f"{end - start:.1f} s without speech, {kind}"
         moments.append({"start": start, "end": end, "kind": "silence", "text": text})
-    longest = max(end - start for start, end in gaps)
-    return measured(conversation, max(0.0, round(longest, 3)), details={"moments": moments} if moments else None)
+    longest = max((end - start for start, end in gaps), default=0.0)
+    details = {
+        "before": round(max(0.0, before[1] - before[0]), 3),
+        "after": round(max(0.0, after[1] - after[0]), 3),
+        **_coverage(conversation, recording),
+        **({"moments": moments} if moments else {}),
+    }
+    return measured(conversation, round(longest, 3), details=details)
 
 
 @_share("audio.overlap_share", needs=(*HEARD, TWO_TRACKS), label="share of speech in which both speak", importance=3)
@@ -223,6 +236,53 @@ def _refuse_silent(tracks: Sequence[RecordedTrack]) -> None:
     for track in tracks if len(tracks) > 1 else ():
         if not track.speech() and levels_of(track).peak < QUIET:
             raise RecordingError("recording_silent", f"{track.speaker or 'a channel'} is never louder than −60 dBFS")
+
+
+def _coverage(conversation: Conversation, recording: Recording) -> dict[str, str]:
+    """What part of the log the recording holds, where it is not all of it, or holds more; nothing if unknown."""
+    compared = compare_call(conversation, recording)
+    if not isinstance(compared, CallComparison):
+        return {}
+    shift = compared.comparison.shift
+    last = max(shift.to_sound(end) for one in conversation.utterances for _, end in conversation.sounds(one))
+    if last - compared.end > LEAST_SILENCE:
+        return {"covers": f"the recording ends at {_clock(compared.end)}, the log at {_clock(last)}"}
+    more = joined([span for spans in compared.sound.values() for span in spans], 0.0)
+    beyond = total(shared(more, [(last + LEAST_SILENCE, compared.end)]))
+    if beyond < LEAST_SPEECH:
+        return {}
+    text = (
+        f"the log ends at {_clock(last)}, the recording at {_clock(compared.end)}, with {beyond:.1f} s of speech more"
+    )
+    return {"covers": text}
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def _refuse_missing(conversation: Conversation, tracks: Sequence[RecordedTrack]) -> None:
+    """Raise where a channel holds no speech, and no log says that its side says nothing: the side is not recorded."""
+    roles = {conversation.roles[one.speaker] for one in conversation.utterances} & {USER, ASSISTANT}
+    has_log = bool(roles) and not _is_bare(conversation)
+    for track in tracks if len(tracks) > 1 else ():
+        if track.speech() or (has_log and (track.role not in roles if track.role else len(roles) < 2)):
+            continue
+        if levels_of(track).peak < QUIET:
+            raise RecordingError("side_not_recorded", f"{track.role or 'a channel'} is never louder than −60 dBFS")
+        if total(joined(logged_spans(conversation, track.role), 0.0)) >= LEAST_SPEECH:
+            raise RecordingError("side_not_recorded", f"no speech of the {track.role} is heard, and the log has some")
+
+
+def _whole_tracks(conversation: Conversation, recording: Recording) -> Sequence[RecordedTrack] | Observation:
+    """The tracks of a recording with some speech, in which no side is missing; or why nothing is measured."""
+    tracks = _tracks(conversation, recording)
+    if not isinstance(tracks, Observation):
+        try:
+            _refuse_missing(conversation, tracks)
+        except RecordingError as error:
+            return unmeasured(conversation, error.reason, error.detail)
+    return tracks
 
 
 def _tracks(conversation: Conversation, recording: Recording) -> Sequence[RecordedTrack] | Observation:

@@ -18,7 +18,7 @@ from convoscope.analysis.answer.model import Noun
 from convoscope.analysis.words import counted, reason_text
 from convoscope.conversation import ASSISTANT, Conversation
 from convoscope.harmless import one_line
-from convoscope.ingest.recordings import base_name
+from convoscope.ingest.recordings import base_name, is_elsewhere
 from convoscope.report.page.marks import (
     SILENCES,
     QualityBar,
@@ -107,6 +107,8 @@ class AudioOptions(NamedTuple):
     copied: bool = False
     embedded: bool = False
     opened: bool = True
+    say: Callable[[str], object] | None = None
+    """Is given what was left out, and why."""
 
 
 LINKED = AudioOptions()
@@ -137,6 +139,8 @@ class SoundMaker:
         self._copies = copies
         self._embedded = embedded
         self._has_links = False
+        self._stay: set[Path] = set()
+        """Recordings where only their logs say: a page that goes elsewhere must not hold them."""
         self._drawn = self._listened = 0.0
         self._opened: tuple[Conversation, Sequence[RecordedTrack] | RecordingError] | None = None
 
@@ -160,7 +164,13 @@ class SoundMaker:
         """What was left out, and what happened instead."""
         packed = self._embedded.left_out if self._embedded is not None else 0
         copied = self._copies.left_out if self._copies is not None else 0
+        stay = len(self._stay) if self._embedded is not None or self._copies is not None else 0
         notes = [
+            (
+                stay,
+                f"{'is' if stay == 1 else 'are'} outside the folder of the log, and linked; score --audio FOLDER "
+                "allows to embed and copy what is in FOLDER",
+            ),
             (
                 packed,
                 f"did not fit into the page ({MOST_EMBEDDED / 1e6:g} MB) and {'is' if packed == 1 else 'are'} linked",
@@ -264,7 +274,8 @@ class SoundMaker:
         starts = {track.path: clock.start(track) for track in tracks}
         longest = {path: max(track.seconds for track in tracks if track.path == path) for path in paths}
         waves = tuple(self._waves(tracks, paths, lanes))
-        files = tuple(self._file(path, starts[path], longest[path]) for path in paths)
+        stays = is_elsewhere(record.conversation)
+        files = tuple(self._file(path, starts[path], longest[path], stays=stays) for path in paths)
         rows = lanes.lanes if lanes is not None and not clock.is_apart else ()
         by_speaker = {lane.speaker: at for at, lane in enumerate(rows) if lane.kind == "speaker"}
         if clock.is_apart:
@@ -346,11 +357,13 @@ class SoundMaker:
                 mixed=not track.speaker and not track.role and not several,
             )
 
-    def _file(self, path: Path, start: float, seconds: float) -> SoundFile:
+    def _file(self, path: Path, start: float, seconds: float, *, stays: bool) -> SoundFile:
         file = SoundFile(name=one_line(path.name, 120), start=start, seconds=round(seconds, 3))
-        if self._embedded is not None and (block := self._embedded.add(path)) is not None:
+        if stays:
+            self._stay.add(path)
+        elif self._embedded is not None and (block := self._embedded.add(path)) is not None:
             return msgspec.structs.replace(file, inside=block.number, type=block.type)
-        if self._copies is not None:
+        if self._copies is not None and not stays:
             path = self._copies.copy(path)
         self._has_links = True
         return msgspec.structs.replace(file, src=link(path, self._folder))
