@@ -68,7 +68,7 @@ def test_another_recogniser_is_another_run(logs: Path, tmp_path: Path) -> None:
     make_run(logs, metrics=METRICS, recogniser=Always(), out=tmp_path / "run", workers=1)
     other = Always()
     other.identity = "always:fifty@2"
-    with pytest.raises(convoscope.ConvoscopeError, match="settings changed"):
+    with pytest.raises(convoscope.ConvoscopeError, match="resources changed"):
         make_run(logs, metrics=METRICS, recogniser=other, out=tmp_path / "run", workers=1)
 
 

@@ -144,7 +144,7 @@ class TestARun:
     def test_with_another_is_another_run(self, tmp_path: Path) -> None:
         score(tmp_path, judged, resources=[Counts()])
         assert score(tmp_path, judged, resources=[Counts()]).receipt.config["resources"] == {JUDGE: "local/counts@1"}
-        with pytest.raises(convoscope.ConvoscopeError, match="settings changed"):
+        with pytest.raises(convoscope.ConvoscopeError, match="resources changed"):
             score(tmp_path, judged, resources=[Counts("local/counts@2")])
 
     def test_what_no_metric_of_the_run_asks_for_is_refused(self, tmp_path: Path) -> None:
