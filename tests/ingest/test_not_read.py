@@ -60,7 +60,9 @@ def test_files_of_other_kinds_are_no_problem(tmp_path: Path) -> None:
     report = convoscope.read(tmp_path)
     assert len(list(report)) == 1
     assert report.report.problem_count == 0
-    assert report.report.files["call.wav"].skipped == "is not a recording: its first bytes are of no sound that is known"
+    assert (
+        report.report.files["call.wav"].skipped == "is not a recording: its first bytes are of no sound that is known"
+    )
 
 
 class TestLinks:
