@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-import convoscope
 from convoscope.analysis.targets import checks
 from convoscope.conversation import Conversation
 from convoscope.errors import UsageError
 from convoscope.metrics import example
+from convoscope.runs.make import make_run
 from convoscope.runs.run import Run
 from convoscope.scoring.second_look import drawn
 from support.command_line import convoscope as command
@@ -51,7 +51,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[JudgeSer
 
 def score(tmp_path: Path, count: int = 1, name: str = "run", **more: Any) -> Run:
     given: dict[str, Any] = {"metrics": FAITHFULNESS, "out": tmp_path / name, "workers": 1, "judge_cache": False}
-    return convoscope.score(calls(count), **{**given, **more})
+    return make_run(calls(count), **{**given, **more})
 
 
 class TestRepeats:
@@ -99,7 +99,7 @@ class TestRepeats:
         for number in range(4):
             messages = [{"role": "user", "content": "Hello?"}, {"role": "assistant", "content": f"Desk {number}."}]
             (log / f"{number}.json").write_text(json.dumps({"messages": messages}))
-        convoscope.score(
+        make_run(
             log, judge=server.openai, metrics=FAITHFULNESS, out=tmp_path / "run", workers=2, repeats=3, part_bytes=1
         )
         assert len(server.prompts) == 12
@@ -150,7 +150,7 @@ class TestPanel:
 
         server.answer = by_model
         other = server.openai.replace(":tiny@", ":large@")
-        run = convoscope.score(
+        run = make_run(
             [tmp_path / f"{number}.json" for number in range(3)],
             judge=[server.openai, other],
             panel="weighted_mean",
@@ -210,9 +210,7 @@ class TestPanel:
             for rater, value in (("ann", 0.0), ("bob", 0.5))
         ]
         call = example("user: Hello?", "assistant: Hello.", id="labelled", labels=labels)
-        run = convoscope.score(
-            [call], judge=[rating(3), rating(2)], metrics=FAITHFULNESS, out=tmp_path / "run", workers=1
-        )
+        run = make_run([call], judge=[rating(3), rating(2)], metrics=FAITHFULNESS, out=tmp_path / "run", workers=1)
         values = {row.judge.rpartition("@")[0] or row.judge: row.value for row in run.scores(FAITHFULNESS)}
         panels = {judge.split(":")[1]: value for judge, value in values.items() if judge.startswith("panel:")}
         assert panels.pop("human") == 0.25  # of 0 and 0.5

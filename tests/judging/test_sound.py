@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 import pytest
 
-import convoscope
 from convoscope.audio.resource import Recordings
 from convoscope.audio.turn_clips import turn_clips
 from convoscope.conversation import (
@@ -35,6 +34,7 @@ from convoscope.judging.waves import wave_of
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import known
 from convoscope.resources import Sound
+from convoscope.runs.make import make_run
 from convoscope.runs.run import Run
 from convoscope.scoring.evaluate import answered
 from support import sounds
@@ -102,7 +102,7 @@ def hears(*texts: str, **answer: Any) -> Callable[[str, dict[str, Any]], Any]:
 
 
 def scored(call: Conversation, judge: str, out: Path, metrics: str = SPOKEN, **settings: Any) -> Run:
-    return convoscope.score(
+    return make_run(
         [call],
         judge=judge,
         metrics=metrics,
