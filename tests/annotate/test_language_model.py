@@ -454,7 +454,7 @@ def test_a_model_that_is_trusted_decides(server: JudgeServer, tmp_path: Path) ->
     unowned_promises(tmp_path)
     ended = scored(server, tmp_path, "--trust-judge")
     assert ended.code == 1, ended.err
-    assert "missed, too close: ≤ 0, not calibrated" in ended.out
+    assert "missed, no interval: ≤ 0, not calibrated" in ended.out
     assert [line.split()[0] for line in ended.out.splitlines() if "misses its target" in line] == ["rough"] * 3
 
 

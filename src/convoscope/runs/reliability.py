@@ -87,9 +87,9 @@ def is_doubtful(summary: Summary, key: str, judge: str) -> bool:
 def _by_key(summary: Summary) -> dict[str, list[Figure]]:
     """The figures of each metric, by all its judges, that are no reduction of another kind."""
     by_key: dict[str, list[Figure]] = {}
-    for one in summary.figures:
-        if not one.reduction:
-            by_key.setdefault(one.key, []).append(one)
+    for figure in summary.figures:
+        if not figure.reduction:
+            by_key.setdefault(figure.key, []).append(figure)
     return by_key
 
 

@@ -104,12 +104,12 @@ class Profiles:
 
     def _after(self, answers: tuple[int, ...], first: int = 0) -> _Question | Profile:
         """The next question after these answers; the profile where nothing is left to ask."""
-        for place in range(first, len(self._metrics)):
-            for need, index in self._needs[self._metrics[place][1].key]:
+        for position in range(first, len(self._metrics)):
+            for need, index in self._needs[self._metrics[position][1].key]:
                 if index is None or answers[index] in (_UNMET, _BROKEN):
                     break
                 if answers[index] == _NOT_ASKED:
-                    return _Question(place, need, index, answers)
+                    return _Question(position, need, index, answers)
         return self._make(answers)
 
     def with_key(self, key: str) -> Profile:
