@@ -226,12 +226,12 @@ class TestWhatIsNotSent:
         file = tmp_path / "logs" / "call.json"
         file.write_bytes(to_json(call(tmp_path / "private")))
         settings: dict[str, Any] = {"workers": 1, "judge_cache": False, "send_audio": True, "metrics": SPOKEN}
-        run = convoscope.score(file, judge=server.listening, out=tmp_path / "run", **settings)
+        run = make_run(file, judge=server.listening, out=tmp_path / "run", **settings)
         assert self.reasons(run) == {(None, "recording_elsewhere")}
         assert not server.bodies
         server.answer = hears(QUESTION)
         settings |= {"audio": tmp_path / "private", "metrics": "judged.user_speech_fidelity"}
-        convoscope.score(file, judge=server.listening, out=tmp_path / "allowed", **settings)
+        make_run(file, judge=server.listening, out=tmp_path / "allowed", **settings)
         assert len(server.waves) == 2  # one turn of the caller: its transcript, and the rubric
 
     def test_nothing_to_a_model_that_is_not_said_to_take_sound(self, tmp_path: Path, server: JudgeServer) -> None:
