@@ -36,6 +36,16 @@ def pytest_collection(session: pytest.Session) -> Iterator[object]:
         gc.freeze()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Iterator[object]:
+    """Between tests, in the main thread: what a browser or a model leaves must not be freed in a thread of a store."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_unconfigure() -> None:
     gc.unfreeze()
 
